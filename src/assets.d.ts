@@ -1,0 +1,12 @@
+declare module "*.py" {
+  const text: string;
+  export default text;
+}
+declare module "*.sql" {
+  const text: string;
+  export default text;
+}
+declare module "*.bin" {
+  const path: string;
+  export default path;
+}

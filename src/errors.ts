@@ -1,0 +1,105 @@
+/** Who has to act for a failure to go away. `client` means the request itself was wrong. */
+export type Boundary = "client" | "policy" | "task" | "sandbox" | "engine" | "verifier" | "service";
+
+type ErrorRow = { status: number; boundary: Boundary; retryable: boolean };
+
+/** Every error that leaves the service, by its stable code. `retryable`: the same job may succeed. */
+export const ERRORS = {
+  bad_json: { status: 400, boundary: "client", retryable: false },
+  invalid_field: { status: 400, boundary: "client", retryable: false },
+  unknown_field: { status: 400, boundary: "client", retryable: false },
+  unknown_task_kind: { status: 400, boundary: "client", retryable: false },
+  not_found: { status: 404, boundary: "client", retryable: false },
+  method_not_allowed: { status: 405, boundary: "client", retryable: false },
+  body_too_large: { status: 413, boundary: "client", retryable: false },
+  id_conflict: { status: 422, boundary: "client", retryable: false },
+  queue_full: { status: 429, boundary: "service", retryable: true },
+
+  cancelled: { status: 200, boundary: "client", retryable: false },
+  deadline_exceeded: { status: 200, boundary: "policy", retryable: false },
+
+  instance_invalid: { status: 200, boundary: "task", retryable: false },
+  image_not_found: { status: 200, boundary: "sandbox", retryable: false },
+  image_invalid: { status: 200, boundary: "sandbox", retryable: false },
+  sandbox_unavailable: { status: 200, boundary: "sandbox", retryable: false },
+  sandbox_start_failed: { status: 200, boundary: "sandbox", retryable: true },
+  sandbox_died: { status: 200, boundary: "sandbox", retryable: true },
+  sandbox_protocol: { status: 200, boundary: "sandbox", retryable: true },
+
+  engine_unreachable: { status: 200, boundary: "engine", retryable: true },
+  engine_refused: { status: 200, boundary: "engine", retryable: false },
+  engine_overloaded: { status: 200, boundary: "engine", retryable: true },
+  engine_bad_reply: { status: 200, boundary: "engine", retryable: true },
+  engine_timeout: { status: 200, boundary: "engine", retryable: true },
+
+  verifier_failed: { status: 200, boundary: "verifier", retryable: true },
+
+  worker_crashed: { status: 200, boundary: "service", retryable: true },
+  worker_unresponsive: { status: 200, boundary: "service", retryable: true },
+  crash_limit: { status: 200, boundary: "service", retryable: false },
+  shutting_down: { status: 503, boundary: "service", retryable: true },
+  not_ready: { status: 503, boundary: "service", retryable: true },
+  disk_full: { status: 507, boundary: "service", retryable: true },
+  data_dir_in_use: { status: 500, boundary: "service", retryable: false },
+  data_dir_unusable: { status: 500, boundary: "service", retryable: false },
+  server_unreachable: { status: 503, boundary: "service", retryable: true },
+  internal: { status: 500, boundary: "service", retryable: false },
+} as const satisfies Record<string, ErrorRow>;
+
+export type ErrorCode = keyof typeof ERRORS;
+
+/** An error as plain data: on the wire, in the store, and across threads. */
+export type ErrorBody = {
+  code: ErrorCode;
+  message: string;
+  boundary: Boundary;
+  retryable: boolean;
+  /** The offending field of a request, in path notation (`rollouts[2].limits.run_ms`). */
+  field?: string;
+  /** What to do about it, as one sentence. */
+  mend?: string;
+};
+
+type ErrorOptions = { field?: string; mend?: string; cause?: unknown };
+
+/** An expected failure. Anything else that is thrown is a bug and becomes `internal`. */
+export class ServiceError extends Error {
+  readonly code: ErrorCode;
+  readonly field: string | undefined;
+  readonly mend: string | undefined;
+
+  constructor(code: ErrorCode, message: string, options: ErrorOptions = {}) {
+    super(message, { cause: options.cause });
+    this.name = "ServiceError";
+    this.code = code;
+    this.field = options.field;
+    this.mend = options.mend;
+  }
+
+  get status(): number {
+    return ERRORS[this.code].status;
+  }
+
+  toBody(): ErrorBody {
+    const { boundary, retryable } = ERRORS[this.code];
+    const body: ErrorBody = { code: this.code, message: this.message, boundary, retryable };
+    if (this.field !== undefined) body.field = this.field;
+    if (this.mend !== undefined) body.mend = this.mend;
+    return body;
+  }
+}
+
+/** Turns whatever was thrown into plain data. A bug keeps its message, so that it can be reported. */
+export function toErrorBody(thrown: unknown): ErrorBody {
+  if (thrown instanceof ServiceError) return thrown.toBody();
+  const message = thrown instanceof Error ? `${thrown.name}: ${thrown.message}` : String(thrown);
+  return { code: "internal", message, boundary: "service", retryable: false };
+}
+
+/** Rebuilds an error that crossed a thread or the wire. */
+export function fromErrorBody(body: ErrorBody): ServiceError {
+  const options: ErrorOptions = {};
+  if (body.field !== undefined) options.field = body.field;
+  if (body.mend !== undefined) options.mend = body.mend;
+  return new ServiceError(body.code, body.message, options);
+}

@@ -1,0 +1,72 @@
+/** A tool as the model sees it, in OpenAI's shape. */
+export type ToolSchema = {
+  type: "function";
+  function: { name: string; description: string; parameters: Record<string, unknown> };
+};
+
+export type ToolCall = {
+  id: string;
+  type: "function";
+  /** `arguments` is the JSON text as the model wrote it; it may be malformed. */
+  function: { name: string; arguments: string };
+};
+
+export type Message =
+  | { role: "system" | "user"; content: string }
+  | { role: "assistant"; content: string; reasoning_content?: string; tool_calls?: ToolCall[] }
+  | { role: "tool"; content: string; tool_call_id: string };
+
+export type AssistantMessage = Extract<Message, { role: "assistant" }>;
+
+/** Sampling parameters, by their OpenAI names; vLLM and SGLang take the same. */
+export type Sampling = {
+  temperature?: number;
+  top_p?: number;
+  top_k?: number;
+  min_p?: number;
+  max_tokens?: number;
+  seed?: number;
+  stop?: string[];
+  presence_penalty?: number;
+  frequency_penalty?: number;
+  repetition_penalty?: number;
+};
+
+/** One inference server, as a worker needs to know it. */
+export type Backend = {
+  id: string;
+  /** Base address including `/v1`; `http:` or `https:`. */
+  url: string;
+  model: string;
+  /** Sent as a bearer token; never logged, stored in results or shown. */
+  apiKey?: string;
+};
+
+export type ChatRequest = {
+  messages: Message[];
+  tools: ToolSchema[];
+  sampling: Sampling;
+  /** Of the whole call. The job's own deadline comes through `signal`. */
+  timeoutMs: number;
+  maxReplyBytes: number;
+  /** Sent as `X-Session-ID` and `X-SMG-Routing-Key`, so that routers keep the trajectory together. */
+  sessionId: string;
+  requestId: string;
+};
+
+export type FinishReason = "stop" | "tool_calls" | "length" | "abort";
+
+export type ChatReply = {
+  message: AssistantMessage;
+  finishReason: FinishReason;
+  /** As the engine counted them; null where it does not say. */
+  promptTokens: number | null;
+  completionTokens: number | null;
+  durationMs: number;
+};
+
+/** A way to talk to one kind of inference server. */
+export interface EngineClient {
+  /** @throws ServiceError `engine_*`; the abort reason of `signal` as it is. */
+  chat(backend: Backend, request: ChatRequest, signal: AbortSignal): Promise<ChatReply>;
+}
