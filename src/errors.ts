@@ -26,11 +26,13 @@ export const ERRORS = {
   sandbox_died: { status: 200, boundary: "sandbox", retryable: true },
   sandbox_protocol: { status: 200, boundary: "sandbox", retryable: true },
 
-  engine_unreachable: { status: 200, boundary: "engine", retryable: true },
-  engine_refused: { status: 200, boundary: "engine", retryable: false },
-  engine_overloaded: { status: 200, boundary: "engine", retryable: true },
-  engine_bad_reply: { status: 200, boundary: "engine", retryable: true },
-  engine_timeout: { status: 200, boundary: "engine", retryable: true },
+  engine_unreachable: { status: 502, boundary: "engine", retryable: true },
+  engine_refused: { status: 502, boundary: "engine", retryable: false },
+  engine_overloaded: { status: 502, boundary: "engine", retryable: true },
+  engine_bad_reply: { status: 502, boundary: "engine", retryable: true },
+  engine_timeout: { status: 502, boundary: "engine", retryable: true },
+
+  context_exhausted: { status: 200, boundary: "policy", retryable: false },
 
   verifier_failed: { status: 200, boundary: "verifier", retryable: true },
 

@@ -9,11 +9,14 @@ export type SandboxHandle = {
   dir: string;
   /** Our end of the supervisor's socket. Its close (also by `kill -9` of us) ends the sandbox. */
   controlFd: number;
+  /** What that descriptor is (`socket:[4711]`): its number is given again after its close. */
+  controlSocket: string;
   /** The supervisor (PID 1 inside) as the host sees it, and its start time in clock ticks. */
   holderPid: number;
   holderStartTime: string;
   /** The process that we spawned; also the session id of everything it started. */
   starterPid: number;
+  starterStartTime: string;
 };
 
 export type DriverName = "apptainer" | "host";
@@ -39,7 +42,10 @@ export type SandboxLimits = {
 
 export interface SandboxDriver {
   readonly name: DriverName;
-  /** @throws ServiceError `sandbox_start_failed`, `sandbox_unavailable`, `image_*`, or the abort reason. */
+  /**
+   * Leaves nothing behind when it fails.
+   * @throws ServiceError `sandbox_start_failed`, `sandbox_unavailable`, `image_*`, or the abort reason.
+   */
   start(spec: SandboxSpec, signal: AbortSignal): Promise<SandboxHandle>;
 }
 
@@ -64,7 +70,7 @@ export type ExecResult = {
 
 export type CommandResult = {
   output: string;
-  /** Null while the command still runs, that is after a timeout. */
+  /** Null after a timeout. Of a shell that was killed by signal n: 128 + n. */
   exitCode: number | null;
   cwd: string;
   timedOut: boolean;
@@ -104,12 +110,27 @@ export interface Sandbox {
   readonly handle: SandboxHandle;
   /** Aborted with a `sandbox_died` error when the sandbox ends without `end()`. */
   readonly died: AbortSignal;
+  /** @throws ServiceError `image_invalid` if the program is not there, `sandbox_died`, the abort reason. */
   exec(argv: string[], options: ExecOptions): Promise<ExecResult>;
-  shell(): Promise<Shell>;
-  python(options: { startTimeoutMs: number }): Promise<Python>;
-  /** Paths are resolved inside the sandbox, by the sandbox: links can't lead out of it. */
-  readFile(path: string, maxBytes: number): Promise<Uint8Array>;
-  writeFile(path: string, data: string | Uint8Array, mode?: number): Promise<void>;
-  /** Lets go without ending: another thread may attach. */
-  detach(): void;
+  /** One of any number. @throws ServiceError `image_invalid` without bash. */
+  shell(signal?: AbortSignal): Promise<Shell>;
+  /** The sandbox's one session, started at the first call of any thread. */
+  python(options: { startTimeoutMs: number; signal?: AbortSignal }): Promise<Python>;
+  /**
+   * Regular files only. Paths are resolved inside the sandbox, by the sandbox: links can't lead out.
+   * @throws FileError, with `EFBIG` for a file above `maxBytes`.
+   */
+  readFile(path: string, maxBytes: number, signal?: AbortSignal): Promise<Uint8Array>;
+  /** Makes missing folders. @throws FileError */
+  writeFile(
+    path: string,
+    data: string | Uint8Array,
+    mode?: number,
+    signal?: AbortSignal,
+  ): Promise<void>;
+  /**
+   * Lets go without ending, shells closed, Python left running: when it resolves another thread may
+   * attach. Does not fail; of a sandbox that has died there is nothing to let go.
+   */
+  detach(): Promise<void>;
 }

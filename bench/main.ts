@@ -1,0 +1,29 @@
+import { cancelLatency } from "./cancel-latency.ts";
+import { demoOverhead } from "./demo-overhead.ts";
+import { jobOverhead } from "./job-overhead.ts";
+
+/** Each answers one question; `bun run bench NAME...` prints one JSON line per case. */
+const BENCHES: Record<string, { question: string; run(): Promise<void> }> = {
+  "job-overhead": {
+    question: "what does the service cost per job, durable, over the Unix socket and HTTP?",
+    run: jobOverhead,
+  },
+  "cancel-latency": {
+    question: "how long from DELETE to the freed slot of a job that sits in a shell command?",
+    run: cancelLatency,
+  },
+  "demo-overhead": {
+    question: "what is left of a rollout's time when model and commands are taken out?",
+    run: demoOverhead,
+  },
+};
+
+const names = process.argv.slice(2);
+const unknown = names.filter((name) => !(name in BENCHES));
+if (names.length === 0 || unknown.length > 0) {
+  for (const name of unknown) console.error(`bench: there is no "${name}"`);
+  for (const [name, { question }] of Object.entries(BENCHES)) console.log(`${name}: ${question}`);
+  process.exit(unknown.length > 0 ? 2 : 0);
+}
+for (const name of names) await BENCHES[name]?.run();
+process.exit(0);

@@ -1,0 +1,45 @@
+import { createHash, randomUUID } from "node:crypto";
+import type { Config } from "../config.ts";
+import { ServiceError } from "../errors.ts";
+import type { Submission } from "../pipeline/scheduler.ts";
+import { canonicalJson } from "../protocol/parse.ts";
+import type { RolloutRequest } from "../protocol/rollout.ts";
+import { taskKindOf } from "../tasks/registry.ts";
+
+/**
+ * Turns a checked request into a job: finds its task kind, checks the row, fills in limits and id.
+ *
+ * @throws ServiceError `unknown_task_kind`, `invalid_field`
+ */
+export function acceptWith(config: Config): (request: RolloutRequest) => Submission {
+  return (request) => {
+    const { instance, sampling, agent, image, limits = {} } = request;
+    const kind = taskKindOf(instance.data_source);
+    kind.parse(instance);
+    if (kind.usesSandbox && !image && !config.image) {
+      const mend = "set `image` in the rollout, or start the server with --image DIR";
+      const message = `a ${kind.name} rollout needs an image, and the server has no default one`;
+      throw new ServiceError("invalid_field", message, { field: "image", mend });
+    }
+    const { id, ...body } = request;
+    return {
+      job: {
+        id: id ?? randomUUID(),
+        limits: {
+          initMs: limits.init_ms ?? config.init_limit_ms,
+          runMs: limits.run_ms ?? config.run_limit_ms,
+          evalMs: limits.eval_ms ?? config.eval_limit_ms,
+          totalMs: limits.total_ms ?? config.total_limit_ms,
+        },
+      },
+      row: {
+        bodySha256: createHash("sha256").update(canonicalJson(body)).digest("hex"),
+        taskKind: kind.name,
+        usesSandbox: kind.usesSandbox,
+        needsBackend: kind.needsBackend,
+        instance: JSON.stringify(instance),
+        options: JSON.stringify({ sampling, agent, image }),
+      },
+    };
+  };
+}

@@ -1,0 +1,109 @@
+import { type ErrorBody, fromErrorBody, ServiceError } from "../errors.ts";
+import type { RolloutView } from "../protocol/view.ts";
+import type { BackendView } from "../server/parts.ts";
+import type { Trajectory } from "../trajectory/record.ts";
+
+export type Page = { rollouts: RolloutView[]; next: number };
+export type StatusView = {
+  unfinished: number;
+  finished_cursor: number;
+  stages: Record<string, { pending: number; active: number }>;
+};
+
+type Query = Record<string, string | number | undefined>;
+
+/** The native API as the commands use it, over TCP or, for a path, over a Unix socket. */
+export class ApiClient {
+  readonly #base: string;
+  readonly #unix: string | undefined;
+  readonly #shown: string;
+
+  /** @param server `http://host:port`, or the path of a Unix socket */
+  constructor(server: string) {
+    this.#shown = server;
+    this.#unix = server.startsWith("http") ? undefined : server;
+    this.#base = this.#unix ? "http://localhost" : server.replace(/\/+$/, "");
+  }
+
+  submit(rollouts: unknown[]): Promise<{ rollouts: RolloutView[] }> {
+    return this.#call("POST", "/v1/rollouts", {}, { rollouts });
+  }
+
+  rollout(id: string, query: Query = {}): Promise<RolloutView> {
+    return this.#call("GET", `/v1/rollouts/${encodeURIComponent(id)}`, query);
+  }
+
+  trajectory(id: string): Promise<Trajectory> {
+    return this.#call("GET", `/v1/rollouts/${encodeURIComponent(id)}/trajectory`);
+  }
+
+  cancel(id: string, query: Query = {}): Promise<RolloutView> {
+    return this.#call("DELETE", `/v1/rollouts/${encodeURIComponent(id)}`, query);
+  }
+
+  list(query: Query): Promise<Page> {
+    return this.#call("GET", "/v1/rollouts", query);
+  }
+
+  status(): Promise<StatusView> {
+    return this.#call("GET", "/v1/status");
+  }
+
+  backends(): Promise<{ backends: BackendView[] }> {
+    return this.#call("GET", "/v1/backends");
+  }
+
+  addBackend(backend: Record<string, string | undefined>): Promise<BackendView> {
+    return this.#call("POST", "/v1/backends", {}, backend);
+  }
+
+  removeBackend(id: string): Promise<{ removed: string }> {
+    return this.#call("DELETE", `/v1/backends/${encodeURIComponent(id)}`);
+  }
+
+  /** @throws ServiceError as the server gave it, or `server_unreachable` */
+  async #call<T>(method: string, path: string, query: Query = {}, body?: unknown): Promise<T> {
+    const url = new URL(this.#base + path);
+    for (const [name, value] of Object.entries(query)) {
+      if (value !== undefined) url.searchParams.set(name, String(value));
+    }
+    const response = await this.#send(url, method, body);
+    const text = await response.text();
+    const json = parse(text);
+    if (response.ok && json !== undefined) return json as T;
+    const error = (json as { error?: ErrorBody } | undefined)?.error;
+    if (error?.code) throw fromErrorBody(error);
+    const message = `${this.#shown} does not answer like rolloutd (HTTP ${response.status})`;
+    throw new ServiceError("server_unreachable", message, { mend: "check --server" });
+  }
+
+  async #send(url: URL, method: string, body: unknown): Promise<Response> {
+    const init: BunFetchRequestInit = { method, redirect: "error" };
+    if (this.#unix) init.unix = this.#unix;
+    if (body !== undefined) init.body = JSON.stringify(body);
+    try {
+      return await fetch(url, { ...init, timeout: false } as BunFetchRequestInit);
+    } catch (error) {
+      const message = `no rolloutd answers at ${this.#shown}`;
+      const mend = "start one with `rolloutd serve`, or name it with --server";
+      throw new ServiceError("server_unreachable", message, { mend, cause: error });
+    }
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+export const DEFAULT_SERVER = "http://127.0.0.1:8006";
+
+export const SERVER_HELP = `  --server ADDRESS  http://host:port or the path of the Unix socket [${DEFAULT_SERVER}, or ROLLOUTD_SERVER]
+`;
+
+export function clientFor(server: string | undefined): ApiClient {
+  return new ApiClient(server ?? process.env.ROLLOUTD_SERVER ?? DEFAULT_SERVER);
+}

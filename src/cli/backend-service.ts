@@ -1,0 +1,70 @@
+import { ServiceError } from "../errors.ts";
+import type { Backend } from "../inference/engine.ts";
+import { probeBackend } from "../inference/probe.ts";
+import type { BackendRegistry } from "../inference/registry.ts";
+import type { Clock } from "../lib/clock.ts";
+import type { Backends, BackendView } from "../server/parts.ts";
+import type { Store } from "../store/store.ts";
+
+const PROBE_TIMEOUT_MS = 10_000;
+
+/** Keeps the registry and the table of inference servers the same; starts with what the table has. */
+export function createBackends(
+  registry: BackendRegistry,
+  store: Store,
+  clock: Clock,
+  env: Record<string, string | undefined>,
+): Backends {
+  for (const { id, url, model, api_key_env } of store.backends()) {
+    registry.add({ id, url, model, ...keyFrom(env, api_key_env) });
+  }
+  const view = (id: string): BackendView => {
+    const entry = registry.list().find(({ backend }) => backend.id === id);
+    if (!entry) throw new ServiceError("not_found", `backend "${id}" was removed meanwhile`);
+    return viewOf(entry);
+  };
+  return {
+    list: () => registry.list().map(viewOf),
+    async add({ url: given, model, api_key_env }, signal) {
+      const url = given.replace(/\/+$/, "");
+      const key = keyFrom(env, api_key_env ?? null);
+      const named = model === undefined ? {} : { model };
+      const options = { ...named, ...key, timeoutMs: PROBE_TIMEOUT_MS, signal };
+      const probed = await probeBackend(url, options);
+      const id = backendId(url);
+      const row = { id, url, model: probed.model, api_key_env: api_key_env ?? null };
+      store.transaction(() => store.saveBackend({ ...row, added_ms: clock.nowMs() }));
+      registry.add({ id, url, model: probed.model, ...key });
+      return view(id);
+    },
+    remove(id) {
+      if (!registry.remove(id)) return false;
+      store.transaction(() => store.deleteBackend(id));
+      return true;
+    },
+  };
+}
+
+function viewOf({ backend, inFlight }: { backend: Backend; inFlight: number }): BackendView {
+  const { id, url, model } = backend;
+  return { id, url, model, in_flight: inFlight };
+}
+
+/** Readable, and the same for the same address. */
+function backendId(url: string): string {
+  const { host, pathname } = new URL(url);
+  return `${host}${pathname}`.replace(/[^A-Za-z0-9.]+/g, "-").replace(/-(v1)?$/, "");
+}
+
+function keyFrom(
+  env: Record<string, string | undefined>,
+  name: string | null,
+): { apiKey?: string } {
+  if (name === null) return {};
+  const apiKey = env[name];
+  if (apiKey) return { apiKey };
+  throw new ServiceError("invalid_field", `the variable ${name} is not set in the server`, {
+    field: "api_key_env",
+    mend: `start rolloutd serve with ${name} in its environment`,
+  });
+}

@@ -1,0 +1,56 @@
+import type { BackendView } from "../server/parts.ts";
+import { clientFor, SERVER_HELP } from "./api-client.ts";
+import { type Command, EXIT } from "./command.ts";
+import { parseFlags, refuseExtra, UsageError } from "./flags.ts";
+import { formatTable } from "./table.ts";
+
+export const backendsCommand: Command = {
+  name: "backends",
+  summary: "list, add and remove inference servers",
+  help: `Usage: rolloutd backends list
+       rolloutd backends add URL [--model NAME] [--api-key-env VARIABLE]
+       rolloutd backends remove ID
+
+URL is that of an OpenAI-compatible server, with /v1. It is asked for its models before it is added; one
+that serves several needs --model. The key is read from the server's own environment.
+
+${SERVER_HELP}  --json            JSON instead of a table
+`,
+  async run(argv) {
+    const { values, positionals } = parseFlags(argv, {
+      server: { type: "string" },
+      json: { type: "boolean" },
+      model: { type: "string" },
+      "api-key-env": { type: "string" },
+    });
+    const [action, target] = positionals;
+    refuseExtra(positionals, 2);
+    const client = clientFor(values.server);
+    const print = (backends: BackendView[]) => {
+      process.stdout.write(values.json ? `${JSON.stringify(backends)}\n` : table(backends));
+    };
+    switch (action) {
+      case "list":
+        print((await client.backends()).backends);
+        return EXIT.done;
+      case "add": {
+        if (!target) throw new UsageError("add takes the URL of an inference server");
+        const { model, "api-key-env": api_key_env } = values;
+        print([await client.addBackend({ url: target, model, api_key_env })]);
+        return EXIT.done;
+      }
+      case "remove":
+        if (!target) throw new UsageError("remove takes the id of a backend");
+        await client.removeBackend(target);
+        return EXIT.done;
+      default:
+        throw new UsageError(action ? `there is no action "${action}"` : "an action is missing");
+    }
+  },
+};
+
+function table(backends: BackendView[]): string {
+  if (backends.length === 0) return "no backends\n";
+  const rows = backends.map(({ id, url, model, in_flight }) => [id, url, model, `${in_flight}`]);
+  return formatTable(["id", "url", "model", "in flight"], rows);
+}

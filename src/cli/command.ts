@@ -1,0 +1,18 @@
+import type { Stage } from "../jobs/job.ts";
+import type { WorkerSettings } from "../pipeline/messages.ts";
+import type { WorkerThread } from "../pipeline/pool.ts";
+
+/** What only the entry file can give: a compiled binary spawns workers from nowhere else. */
+export type CliContext = {
+  spawnWorker(stage: Stage, settings: WorkerSettings): WorkerThread;
+};
+
+/** One subcommand. `run` returns the exit code: 0 done, 1 the work failed, 2 usage, 69 server unreachable. */
+export type Command = {
+  name: string;
+  summary: string;
+  help: string;
+  run(argv: string[], context: CliContext): Promise<number>;
+};
+
+export const EXIT = { done: 0, failed: 1, usage: 2, unreachable: 69, bug: 70 } as const;

@@ -1,0 +1,201 @@
+import { accessSync, constants, existsSync, readFileSync, statfsSync } from "node:fs";
+import type { Config } from "../config.ts";
+import { ServiceError } from "../errors.ts";
+import { probeBackend } from "../inference/probe.ts";
+import { attachSandbox } from "../sandbox/attach.ts";
+import { createDriver } from "../sandbox/driver.ts";
+import { endSandbox } from "../sandbox/end.ts";
+import { prepareFolder } from "../store/database.ts";
+import { type Command, EXIT } from "./command.ts";
+import { parseFlags, refuseExtra } from "./flags.ts";
+import { findApptainer } from "./service.ts";
+import { configFrom, settingFlags, settingsHelp } from "./settings.ts";
+import { formatTable } from "./table.ts";
+
+/** `missing` keeps sandboxed rollouts from running; `note` is worth knowing. */
+type Finding = { check: string; status: "ok" | "note" | "missing"; detail: string; mend?: string };
+
+export const doctorCommand: Command = {
+  name: "doctor",
+  summary: "tell what this node can do and what is missing, with the mend for each",
+  help: `Usage: rolloutd doctor [--json] [flags]
+
+Checks the node as \`rolloutd serve\` with the same flags would use it, and starts one sandbox where an image
+is given. Exit code 1 when something is missing.
+
+  --config FILE  settings as TOML
+  --json         one JSON object per finding
+${settingsHelp()}`,
+  async run(argv) {
+    const { values, positionals } = parseFlags(argv, {
+      ...settingFlags(),
+      json: { type: "boolean" },
+    });
+    refuseExtra(positionals, 0);
+    const findings = await examine(configFrom(values));
+    if (values.json) for (const finding of findings) console.log(JSON.stringify(finding));
+    else process.stdout.write(report(findings));
+    return findings.some(({ status }) => status === "missing") ? EXIT.failed : EXIT.done;
+  },
+};
+
+async function examine(config: Config): Promise<Finding[]> {
+  const findings = [
+    dataFolder(config.data_dir),
+    namespaces("user", "sysctl -w user.max_user_namespaces=10000, by an administrator"),
+    namespaces("net", "sysctl -w user.max_net_namespaces=10000, by an administrator"),
+    appArmor(),
+    fuse(),
+    sharedMemory(),
+    await program(config),
+  ];
+  const blocked = findings.some(({ status }) => status === "missing");
+  if (!blocked) findings.push(await oneSandbox(config));
+  if (config.backend) findings.push(await backend(config, config.backend));
+  return findings;
+}
+
+function dataFolder(dataDir: string): Finding {
+  const check = "data folder";
+  try {
+    prepareFolder(dataDir);
+    const { bavail, bsize } = statfsSync(dataDir);
+    const gib = (bavail * bsize) / 1024 ** 3;
+    const detail = `${dataDir}, ${gib.toFixed(1)} GiB free`;
+    return gib >= 1 ? { check, status: "ok", detail } : { check, status: "note", detail };
+  } catch (error) {
+    return problem(check, error);
+  }
+}
+
+function namespaces(kind: "user" | "net", mend: string): Finding {
+  const check = `${kind} namespaces`;
+  const limit = Number(readText(`/proc/sys/user/max_${kind}_namespaces`) ?? 0);
+  if (limit > 0) return { check, status: "ok", detail: `up to ${limit}` };
+  return { check, status: "missing", detail: "switched off on this node", mend };
+}
+
+function appArmor(): Finding {
+  const check = "AppArmor";
+  const restricted = readText("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") === "1";
+  if (!restricted) return { check, status: "ok", detail: "does not restrict user namespaces" };
+  return {
+    check,
+    status: "note",
+    detail: "restricts user namespaces to programs with a profile",
+    mend: "install Apptainer from its package, which brings a profile",
+  };
+}
+
+function fuse(): Finding {
+  const check = "FUSE";
+  try {
+    accessSync("/dev/fuse", constants.R_OK | constants.W_OK);
+    return { check, status: "ok", detail: "/dev/fuse can be opened" };
+  } catch {
+    const detail = "/dev/fuse can't be opened; only unpacked images work, which is what we use";
+    return { check, status: "note", detail };
+  }
+}
+
+function sharedMemory(): Finding {
+  const check = "memory for tmpfs";
+  const match = /MemAvailable:\s+(\d+) kB/.exec(readText("/proc/meminfo") ?? "");
+  const gib = Number(match?.[1] ?? 0) / 1024 ** 2;
+  return { check, status: gib >= 2 ? "ok" : "note", detail: `${gib.toFixed(1)} GiB available` };
+}
+
+async function program(config: Config): Promise<Finding> {
+  const check = "Apptainer";
+  const mend = "install Apptainer or Singularity CE, or name it with --apptainer";
+  try {
+    const path = findApptainer(config.apptainer);
+    if (!existsSync(path)) return { check, status: "missing", detail: "not on PATH", mend };
+    const version = Bun.spawn([path, "--version"], { stdout: "pipe", stderr: "ignore" });
+    const text = (await new Response(version.stdout).text()).trim();
+    if ((await version.exited) === 0) return { check, status: "ok", detail: `${text} at ${path}` };
+    return { check, status: "missing", detail: `${path} does not run`, mend };
+  } catch (error) {
+    return { ...problem(check, error), mend };
+  }
+}
+
+/** The only proof that counts: start one, run a command in it, end it. */
+async function oneSandbox(config: Config): Promise<Finding> {
+  const check = "a sandbox";
+  if (!config.image) {
+    const mend = "name an unpacked root file system with --image to try one";
+    return { check, status: "note", detail: "not tried", mend };
+  }
+  try {
+    const apptainer = findApptainer(config.apptainer);
+    const driver = createDriver(config.driver, { dataDir: config.data_dir, apptainer });
+    const startMs = performance.now();
+    const spec = {
+      id: `doctor.${process.pid}`,
+      image: config.image,
+      writable: config.sandbox_writable,
+      limits: {
+        startTimeoutMs: config.sandbox_start_ms,
+        processes: config.sandbox_processes,
+        openFiles: config.sandbox_open_files,
+        fileBytes: config.sandbox_file_bytes,
+        tmpfsBytes: config.sandbox_tmpfs_bytes,
+      },
+    };
+    const handle = await driver.start(spec, AbortSignal.timeout(config.sandbox_start_ms));
+    try {
+      const startedMs = performance.now() - startMs;
+      const python = await pythonOf(handle);
+      return { check, status: "ok", detail: `started in ${startedMs.toFixed(0)} ms; ${python}` };
+    } finally {
+      await endSandbox(handle, { graceMs: 0 });
+    }
+  } catch (error) {
+    return problem(check, error);
+  }
+}
+
+async function pythonOf(handle: Parameters<typeof attachSandbox>[0]): Promise<string> {
+  const sandbox = await attachSandbox(handle);
+  try {
+    const options = { timeoutMs: 30_000, maxOutputBytes: 1000 };
+    const program = "import sys, IPython, numpy, sympy; print(sys.version.split()[0])";
+    const { exitCode, stdout } = await sandbox.exec(["python3", "-c", program], options);
+    if (exitCode === 0) return `Python ${stdout.trim()} with IPython, numpy and sympy`;
+    return "its Python lacks IPython, numpy or sympy, which math rollouts need";
+  } finally {
+    sandbox.detach();
+  }
+}
+
+async function backend(config: Config, url: string): Promise<Finding> {
+  const check = "inference server";
+  try {
+    const { model, api_key_env } = config;
+    const apiKey = api_key_env === undefined ? undefined : process.env[api_key_env];
+    const named = { ...(model && { model }), ...(apiKey && { apiKey }) };
+    const signal = AbortSignal.timeout(10_000);
+    const probed = await probeBackend(url, { ...named, timeoutMs: 10_000, signal });
+    return { check, status: "ok", detail: `${url} serves ${probed.model}` };
+  } catch (error) {
+    return problem(check, error);
+  }
+}
+
+function problem(check: string, error: unknown): Finding {
+  if (!(error instanceof ServiceError)) throw error;
+  const { message, mend } = error;
+  return { check, status: "missing", detail: message, ...(mend ? { mend } : {}) };
+}
+
+function report(findings: Finding[]): string {
+  const rows = findings.map(({ status, check, detail }) => [status, check, detail]);
+  const mends = findings.flatMap(({ check, mend }) => (mend ? [`  ${check}: ${mend}`] : []));
+  const table = formatTable(["", "check", "found"], rows);
+  return mends.length === 0 ? table : `${table}\nWhat to do:\n${mends.join("\n")}\n`;
+}
+
+function readText(path: string): string | null {
+  return existsSync(path) ? readFileSync(path, "utf8").trim() : null;
+}

@@ -1,0 +1,31 @@
+import { type ParseArgsConfig, parseArgs } from "node:util";
+
+/** A command line that can't be understood: exit code 2, with the command's help at hand. */
+export class UsageError extends Error {
+  override readonly name = "UsageError";
+}
+
+type Flags = NonNullable<ParseArgsConfig["options"]>;
+
+/** @throws UsageError */
+export function parseFlags<const F extends Flags>(args: string[], options: F) {
+  try {
+    return parseArgs({ args, options, strict: true, allowPositionals: true, allowNegative: true });
+  } catch (error) {
+    // Node's text says what is wrong in its first sentence, and then talks about `--`.
+    throw new UsageError((error as Error).message.split(". ")[0]);
+  }
+}
+
+/** @throws UsageError unless `text` is a whole number of at least `min`. */
+export function wholeNumber(flag: string, text: string, min = 0): number {
+  const value = Number(text);
+  if (Number.isInteger(value) && value >= min) return value;
+  throw new UsageError(`${flag} takes a whole number of at least ${min}, not "${text}"`);
+}
+
+/** @throws UsageError */
+export function refuseExtra(positionals: string[], allowed: number): void {
+  const extra = positionals[allowed];
+  if (extra !== undefined) throw new UsageError(`unexpected argument: ${extra}`);
+}

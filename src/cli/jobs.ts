@@ -1,0 +1,100 @@
+import type { RolloutView } from "../protocol/view.ts";
+import { type ApiClient, clientFor, SERVER_HELP } from "./api-client.ts";
+import { type Command, EXIT } from "./command.ts";
+import { parseFlags, refuseExtra, UsageError, wholeNumber } from "./flags.ts";
+import { formatTable, seconds } from "./table.ts";
+
+const WATCH_WAIT_MS = 30_000;
+
+export const jobsCommand: Command = {
+  name: "jobs",
+  summary: "list, get, watch and cancel rollouts",
+  help: `Usage: rolloutd jobs list [--state STATE[,STATE]] [--limit N] [--after CURSOR]
+       rolloutd jobs get ID [--trajectory]
+       rolloutd jobs watch ID
+       rolloutd jobs cancel ID...
+
+  list    in the order of submission; states are pending, active, succeeded, failed, cancelled
+  get     one rollout, or with --trajectory what happened in it, as JSON
+  watch   waits for its end; exit code 1 unless it succeeded
+  cancel  asks for the end and waits for it
+
+${SERVER_HELP}  --json            JSON instead of a table
+`,
+  async run(argv) {
+    const { values, positionals } = parseFlags(argv, {
+      server: { type: "string" },
+      json: { type: "boolean" },
+      state: { type: "string" },
+      limit: { type: "string", default: "50" },
+      after: { type: "string", default: "0" },
+      trajectory: { type: "boolean" },
+    });
+    const [action, ...ids] = positionals;
+    const client = clientFor(values.server);
+    const print = (views: RolloutView[]) => {
+      process.stdout.write(values.json ? `${JSON.stringify(views, null, 2)}\n` : table(views));
+    };
+    switch (action) {
+      case "list": {
+        refuseExtra(ids, 0);
+        const limit = wholeNumber("--limit", values.limit, 1);
+        const after = wholeNumber("--after", values.after);
+        const page = await client.list({ limit, after, state: values.state });
+        print(page.rollouts);
+        if (page.rollouts.length === limit) {
+          process.stderr.write(`more: rolloutd jobs list --after ${page.next}\n`);
+        }
+        return EXIT.done;
+      }
+      case "get": {
+        const id = single(ids);
+        const found = values.trajectory ? await client.trajectory(id) : await client.rollout(id);
+        console.log(JSON.stringify(found, null, 2));
+        return EXIT.done;
+      }
+      case "watch": {
+        const view = await watch(client, single(ids));
+        print([view]);
+        return view.state === "succeeded" ? EXIT.done : EXIT.failed;
+      }
+      case "cancel": {
+        if (ids.length === 0) throw new UsageError("cancel takes the ids of rollouts");
+        const wait_ms = WATCH_WAIT_MS;
+        print(await Promise.all(ids.map((id) => client.cancel(id, { wait_ms }))));
+        return EXIT.done;
+      }
+      default:
+        throw new UsageError(action ? `there is no action "${action}"` : "an action is missing");
+    }
+  },
+};
+
+function single(ids: string[]): string {
+  const [id] = ids;
+  if (id === undefined || ids.length > 1) throw new UsageError("this action takes one id");
+  return id;
+}
+
+async function watch(client: ApiClient, id: string): Promise<RolloutView> {
+  for (;;) {
+    const view = await client.rollout(id, { wait_ms: WATCH_WAIT_MS });
+    if (view.finished_at !== null) return view;
+    process.stderr.write(`${view.stage}/${view.state}, attempt ${view.attempt}\n`);
+  }
+}
+
+function table(views: RolloutView[]): string {
+  if (views.length === 0) return "no rollouts\n";
+  const rows = views.map((view) => [
+    view.id,
+    view.task_kind,
+    view.stage,
+    view.ending ? `${view.state}, ending` : view.state,
+    view.reward === null ? "-" : String(view.reward),
+    view.verdict?.rule ?? view.error?.code ?? "",
+    ...(["init", "run", "eval"] as const).map((stage) => seconds(view.timings[stage].active_ms)),
+  ]);
+  const header = ["id", "task", "stage", "state", "reward", "why", "init s", "run s", "eval s"];
+  return formatTable(header, rows);
+}

@@ -1,0 +1,101 @@
+import type { RolloutView } from "../protocol/view.ts";
+import type { Trajectory } from "../trajectory/record.ts";
+import type { ApiClient } from "./api-client.ts";
+import type { Progress } from "./progress.ts";
+import type { Row } from "./rows.ts";
+
+/** How long one request waits for the next finished rollout; the progress line is as fresh as that. */
+const WAIT_MS = 250;
+
+export type PlannedRollout = {
+  row: number;
+  sample: number;
+  request: { id: string; instance: Row } & Record<string, unknown>;
+};
+
+/** One line of the result file. */
+export type RolloutResult = RolloutView & {
+  row: number;
+  sample: number;
+  instance: Row;
+  /** Null when the rollout ended before its first turn. */
+  trajectory: Trajectory | null;
+};
+
+type Plan = {
+  prefix: string;
+  samples: number;
+  seed: number;
+  sampling: Record<string, number | undefined>;
+  maxTurns: number | undefined;
+  runLimitMs: number | undefined;
+  image: string | undefined;
+};
+
+export function planRollouts(rows: Row[], plan: Plan): PlannedRollout[] {
+  const { prefix, samples, sampling, maxTurns, runLimitMs, image } = plan;
+  return rows.flatMap((instance, row) =>
+    Array.from({ length: samples }, (_, sample) => ({
+      row,
+      sample,
+      request: {
+        id: `${prefix}-${row}-${sample}`,
+        instance,
+        sampling: { ...sampling, seed: plan.seed + sample },
+        ...(maxTurns === undefined ? {} : { agent: { max_turns: maxTurns } }),
+        ...(runLimitMs === undefined ? {} : { limits: { run_ms: runLimitMs } }),
+        ...(image === undefined ? {} : { image }),
+      },
+    })),
+  );
+}
+
+/**
+ * Follows the server's log of finished rollouts until all of `planned` are in it.
+ *
+ * @param cursor the log's end before the first was submitted
+ */
+export async function collect(
+  client: ApiClient,
+  planned: PlannedRollout[],
+  submitted: RolloutView[],
+  cursor: number,
+  progress: Progress,
+): Promise<RolloutResult[]> {
+  const waiting = new Map(planned.map((rollout) => [rollout.request.id, rollout]));
+  const results: RolloutResult[] = [];
+  const take = async (view: RolloutView) => {
+    const rollout = waiting.get(view.id);
+    if (!rollout || view.finished_at === null) return;
+    waiting.delete(view.id);
+    const { row, sample, request } = rollout;
+    const trajectory = await trajectoryOf(client, view.id);
+    results.push({ row, sample, ...view, instance: request.instance, trajectory });
+  };
+  // With a known --id-prefix some may have finished before.
+  for (const view of submitted) await take(view);
+  let after = cursor;
+  while (waiting.size > 0) {
+    const page = await client.list({ order: "finished", after, wait_ms: WAIT_MS, limit: 200 });
+    for (const view of page.rollouts) await take(view);
+    after = page.next;
+    const { stages } = await client.status();
+    progress.show(results.length, meanReward(results), stages);
+  }
+  return results.sort((a, b) => a.row - b.row || a.sample - b.sample);
+}
+
+async function trajectoryOf(client: ApiClient, id: string): Promise<Trajectory | null> {
+  try {
+    return await client.trajectory(id);
+  } catch (error) {
+    if ((error as { code?: string }).code === "not_found") return null;
+    throw error;
+  }
+}
+
+export function meanReward(results: { reward: number | null }[]): number | null {
+  const rewards = results.flatMap(({ reward }) => (reward === null ? [] : [reward]));
+  if (rewards.length === 0) return null;
+  return rewards.reduce((sum, reward) => sum + reward, 0) / rewards.length;
+}

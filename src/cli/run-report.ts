@@ -1,0 +1,77 @@
+import type { Message } from "../inference/engine.ts";
+import { STAGES } from "../jobs/job.ts";
+import { meanReward, type RolloutResult } from "./run-collect.ts";
+import { formatTable, seconds } from "./table.ts";
+
+const PROBLEM_WIDTH = 44;
+
+/** Rewards per row with the stages' mean times, and a closing line with the totals. */
+export function formatSummary(results: RolloutResult[]): string {
+  const rows = [...Map.groupBy(results, ({ row }) => row)].map(([row, group]) => [
+    String(row),
+    problemOf(group[0] as RolloutResult),
+    group.map(outcomeOf).join(" "),
+    ...STAGES.map((stage) => seconds(mean(group.map(({ timings }) => timings[stage].active_ms)))),
+  ]);
+  const header = ["row", "problem", "rewards", "init s", "run s", "eval s"];
+  const scored = results.filter(({ reward }) => reward !== null).length;
+  const average = meanReward(results);
+  const without = results.length - scored;
+  const totals = [
+    `${scored} of ${results.length} rollouts have a reward`,
+    average === null ? "" : `, mean ${average.toFixed(3)}`,
+    without === 0 ? "" : `; ${without} have none, and are no data to train on`,
+  ];
+  return `${formatTable(header, rows)}\n${totals.join("")}\n`;
+}
+
+function outcomeOf({ reward, error, state }: RolloutResult): string {
+  if (reward !== null) return String(reward);
+  return error?.code ?? state;
+}
+
+function problemOf({ instance }: RolloutResult): string {
+  const { prompt, data_source } = instance;
+  const first = Array.isArray(prompt) ? prompt[0]?.content : prompt;
+  const text = String(first ?? data_source).replace(/\s+/g, " ");
+  return text.length <= PROBLEM_WIDTH ? text : `${text.slice(0, PROBLEM_WIDTH - 1)}…`;
+}
+
+/** One rollout for a person to read. */
+export function formatTrajectory(result: RolloutResult): string {
+  const lines = [`── ${result.id}: ${result.state}, reward ${result.reward ?? "none"}`];
+  for (const message of result.trajectory?.messages ?? []) lines.push(...describe(message));
+  if (result.verdict) lines.push(`  verdict  ${result.verdict.rule}: ${result.verdict.reason}`);
+  if (result.error) lines.push(`  error    ${result.error.code}: ${result.error.message}`);
+  return `${lines.join("\n")}\n`;
+}
+
+function describe(message: Message): string[] {
+  const lines = message.content === "" ? [] : [labelled(message.role, message.content)];
+  if (message.role !== "assistant") return lines;
+  for (const { function: call } of message.tool_calls ?? []) {
+    lines.push(labelled("call", `${call.name} ${readable(call.arguments)}`));
+  }
+  return lines;
+}
+
+function labelled(role: string, text: string): string {
+  return `  ${role.padEnd(9)}${text
+    .trimEnd()
+    .split("\n")
+    .join(`\n${" ".repeat(11)}`)}`;
+}
+
+/** A single text argument is shown as it is, so that code is readable. */
+function readable(args: string): string {
+  try {
+    const values = Object.values(JSON.parse(args));
+    return values.length === 1 && typeof values[0] === "string" ? `\n${values[0]}` : args;
+  } catch {
+    return args;
+  }
+}
+
+function mean(values: number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
+}

@@ -1,0 +1,175 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { loadConfig, type SettingName } from "../config.ts";
+import { createLog } from "../telemetry/log.ts";
+import { ApiClient } from "./api-client.ts";
+import { type CliContext, type Command, EXIT } from "./command.ts";
+import { parseFlags, UsageError, wholeNumber } from "./flags.ts";
+import { Progress } from "./progress.ts";
+import { readRows } from "./rows.ts";
+import { collect, type PlannedRollout, planRollouts } from "./run-collect.ts";
+import { formatSummary, formatTrajectory } from "./run-report.ts";
+import { startService } from "./service.ts";
+
+const SUBMIT_BATCH = 500;
+
+/** Settings that make sense for the server that `run` starts itself. */
+const OWN_SERVER: SettingName[] = ["backend", "model", "api_key_env", "image", "apptainer"];
+
+export const runCommand: Command = {
+  name: "run",
+  summary: "run the rows of a JSONL file and collect rewards and trajectories",
+  help: `Usage: rolloutd run ROWS.jsonl (--server ADDRESS | --backend URL [--model NAME]) [flags]
+
+Each line of ROWS.jsonl is a dataset row; its data_source chooses the task kind. With --server the rows go
+to a running service; otherwise run starts one of its own, which ends with it. The result is one line of
+JSON per rollout: row, sample, reward, error, timings and trajectory.
+
+  --server ADDRESS     http://host:port or the path of the Unix socket
+  --backend URL        inference server for the own service, OpenAI-compatible, with /v1
+  --model NAME         its model, where it has several
+  --api-key-env NAME   variable that holds its key
+  --image DIR          unpacked root file system of the sandboxes
+  --apptainer PROGRAM  by default the one on PATH
+  --samples N          rollouts per row; sample k has seed SEED + k [1]
+  --seed SEED          [0]
+  --temperature T, --top-p P, --max-tokens N
+                       sampling parameters; what is left out is the engine's default
+  --max-turns N        calls of the model per rollout
+  --run-limit-ms MS    time limit of RUN, per rollout
+  --limit N            only the first N rows
+  --id-prefix PREFIX   rollouts are named PREFIX-ROW-SAMPLE; the same prefix again adopts them
+  --out FILE           where the results go [rollouts-PREFIX.jsonl]
+  --show N             print N trajectories at the end [0]
+  --json               results to standard output instead of a table
+
+Exit code 1 when a rollout came to no verdict for a reason that is not the policy's, or that was not asked
+for.
+`,
+  async run(argv, context) {
+    const { values, positionals } = parseFlags(argv, FLAGS);
+    const [path] = positionals;
+    if (path === undefined || positionals.length > 1)
+      throw new UsageError("one file of rows is needed");
+    if (!values.server && !values.backend) {
+      throw new UsageError("--server ADDRESS or --backend URL is needed");
+    }
+    const limit = values.limit === undefined ? undefined : wholeNumber("--limit", values.limit, 1);
+    const rows = readRows(path).slice(0, limit);
+    const prefix = values["id-prefix"] ?? `run-${crypto.randomUUID().slice(0, 8)}`;
+    const planned = planRollouts(rows, {
+      prefix,
+      samples: wholeNumber("--samples", values.samples, 1),
+      seed: wholeNumber("--seed", values.seed),
+      sampling: {
+        temperature: decimal("--temperature", values.temperature),
+        top_p: decimal("--top-p", values["top-p"]),
+        max_tokens: decimal("--max-tokens", values["max-tokens"]),
+      },
+      maxTurns: decimal("--max-turns", values["max-turns"]),
+      runLimitMs: decimal("--run-limit-ms", values["run-limit-ms"]),
+      image: values.server ? values.image : undefined,
+    });
+    await using server = await serverFor(values, context);
+    const options = { json: values.json === true, show: wholeNumber("--show", values.show) };
+    const out = values.out ?? `rollouts-${prefix}.jsonl`;
+    return await perform(server.client, planned, out, options);
+  },
+};
+
+const FLAGS = {
+  server: { type: "string" },
+  backend: { type: "string" },
+  model: { type: "string" },
+  "api-key-env": { type: "string" },
+  image: { type: "string" },
+  apptainer: { type: "string" },
+  samples: { type: "string", default: "1" },
+  seed: { type: "string", default: "0" },
+  temperature: { type: "string" },
+  "top-p": { type: "string" },
+  "max-tokens": { type: "string" },
+  "max-turns": { type: "string" },
+  "run-limit-ms": { type: "string" },
+  limit: { type: "string" },
+  "id-prefix": { type: "string" },
+  out: { type: "string" },
+  show: { type: "string", default: "0" },
+  json: { type: "boolean" },
+} as const;
+
+async function perform(
+  client: ApiClient,
+  planned: PlannedRollout[],
+  out: string,
+  { json, show }: { json: boolean; show: number },
+): Promise<number> {
+  const { finished_cursor: cursor } = await client.status();
+  const submitted = [];
+  for (let at = 0; at < planned.length; at += SUBMIT_BATCH) {
+    const batch = planned.slice(at, at + SUBMIT_BATCH).map(({ request }) => request);
+    submitted.push(...(await client.submit(batch)).rollouts);
+  }
+  const progress = new Progress(planned.length);
+  const stopped = cancelOnInterrupt(client, planned);
+  const results = await collect(client, planned, submitted, cursor, progress);
+  progress.end();
+  stopped.dispose();
+  const lines = results.map((result) => `${JSON.stringify(result)}\n`).join("");
+  await Bun.write(out, lines);
+  if (json) process.stdout.write(lines);
+  else {
+    process.stdout.write(formatSummary(results));
+    for (const result of results.filter(({ trajectory }) => trajectory).slice(0, show)) {
+      process.stdout.write(`\n${formatTrajectory(result)}`);
+    }
+    process.stdout.write(`\n${results.length} results in ${out}\n`);
+  }
+  const broken = results.some(
+    ({ error }) => error && !["policy", "client"].includes(error.boundary),
+  );
+  return broken || stopped.interrupted() ? EXIT.failed : EXIT.done;
+}
+
+/** Ctrl-C cancels what is left; the results that are there are still written. */
+function cancelOnInterrupt(client: ApiClient, planned: PlannedRollout[]) {
+  let interrupted = false;
+  const onSignal = () => {
+    interrupted = true;
+    for (const { request } of planned) client.cancel(request.id).catch(() => {});
+  };
+  process.once("SIGINT", onSignal);
+  return {
+    interrupted: () => interrupted,
+    dispose: () => process.removeListener("SIGINT", onSignal),
+  };
+}
+
+type Values = { server?: string | undefined } & Record<string, unknown>;
+
+/** The named server, or one of our own in a folder that goes away with it. */
+async function serverFor(values: Values, context: CliContext) {
+  if (values.server) {
+    return { client: new ApiClient(values.server), [Symbol.asyncDispose]: async () => {} };
+  }
+  const dataDir = mkdtempSync("/var/tmp/rolloutd-run-");
+  const given = OWN_SERVER.map((name) => [name, values[name.replaceAll("_", "-")]]);
+  const flags = { ...Object.fromEntries(given), data_dir: dataDir, port: 0, log_level: "warn" };
+  const config = loadConfig({ env: process.env, flags });
+  const service = await startService(config, createLog(config.log_level), context);
+  return {
+    client: new ApiClient(service.socket),
+    async [Symbol.asyncDispose]() {
+      await service.shutDown(0, Promise.resolve());
+      rmSync(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+function decimal(flag: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const value = Number(text);
+  if (text.trim() === "" || !Number.isFinite(value)) {
+    throw new UsageError(`${flag} takes a number, not "${text}"`);
+  }
+  return value;
+}

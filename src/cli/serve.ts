@@ -1,0 +1,49 @@
+import { createLog } from "../telemetry/log.ts";
+import { type Command, EXIT } from "./command.ts";
+import { parseFlags, refuseExtra } from "./flags.ts";
+import { type Service, startService } from "./service.ts";
+import { configFrom, settingFlags, settingsHelp } from "./settings.ts";
+
+export const serveCommand: Command = {
+  name: "serve",
+  summary: "run the service on this node (TCP and Unix socket)",
+  help: `Usage: rolloutd serve [flags]
+
+Runs until SIGTERM or SIGINT: then it takes no new work, lets running jobs end for --drain-ms, and hands
+the rest back to its queue, where the next start goes on with them. A second signal skips the wait.
+
+  --config FILE  settings as TOML
+  --json         print the addresses as one JSON object
+${settingsHelp()}`,
+  async run(argv, context) {
+    const { values, positionals } = parseFlags(argv, {
+      ...settingFlags(),
+      json: { type: "boolean" },
+    });
+    refuseExtra(positionals, 0);
+    const config = configFrom(values);
+    const log = createLog(config.log_level);
+    const service = await startService(config, log, context);
+    announce(service, values.json === true);
+    const signal = await nextSignal();
+    log.info("draining", { signal, drain_ms: config.drain_ms });
+    const second = nextSignal();
+    const { handedBack } = await service.shutDown(config.drain_ms, second);
+    log.info("stopped", { handed_back: handedBack });
+    return EXIT.done;
+  },
+};
+
+function announce({ url, socket }: Service, asJson: boolean): void {
+  const line = asJson
+    ? JSON.stringify({ url, socket, pid: process.pid })
+    : `rolloutd listens on ${url} and ${socket}`;
+  process.stdout.write(`${line}\n`);
+}
+
+function nextSignal(): Promise<NodeJS.Signals> {
+  return new Promise((resolve) => {
+    for (const signal of ["SIGTERM", "SIGINT"] as const)
+      process.once(signal, () => resolve(signal));
+  });
+}

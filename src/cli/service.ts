@@ -1,0 +1,129 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import type { Config } from "../config.ts";
+import { ServiceError, toErrorBody } from "../errors.ts";
+import { BackendRegistry } from "../inference/registry.ts";
+import { systemClock } from "../lib/clock.ts";
+import type { WorkerSettings } from "../pipeline/messages.ts";
+import { recoverJobs } from "../pipeline/recovery.ts";
+import { Scheduler } from "../pipeline/scheduler.ts";
+import { sandboxRoot } from "../sandbox/driver.ts";
+import { killSandbox } from "../sandbox/end.ts";
+import { endReported } from "../sandbox/end-reported.ts";
+import { reapSandboxes } from "../sandbox/reaper.ts";
+import { createApp } from "../server/app.ts";
+import { type Listening, listen } from "../server/listen.ts";
+import { Store } from "../store/store.ts";
+import { taskKindByName } from "../tasks/registry.ts";
+import type { Log } from "../telemetry/log.ts";
+import { acceptWith } from "./accept.ts";
+import { createBackends } from "./backend-service.ts";
+import type { CliContext } from "./command.ts";
+import { VERSION } from "./version.ts";
+
+export type Service = Listening & {
+  /**
+   * Ends everything on the one ladder: running jobs have `graceMs` to end by themselves, or until `hurry`.
+   * Resolves with how many were handed back to the queue.
+   */
+  shutDown(graceMs: number, hurry: Promise<unknown>): Promise<{ handedBack: number }>;
+};
+
+/**
+ * Builds the service from its parts, once, and starts it. What a predecessor left in the data folder is
+ * cleaned up and taken over before the first request is answered.
+ */
+export async function startService(
+  config: Config,
+  log: Log,
+  context: CliContext,
+): Promise<Service> {
+  const settings = workerSettings(config);
+  const store = new Store(config.data_dir);
+  const clock = systemClock();
+  const reaped = await reapSandboxes(sandboxRoot(config.data_dir));
+  const resumesInEval = (kind: string) => !taskKindByName(kind).evalUsesSandbox;
+  const recovered = recoverJobs(store, clock, config.max_crashes, resumesInEval);
+  log.info("took over the data folder", { data_dir: config.data_dir, ...reaped, ...recovered });
+  const registry = new BackendRegistry();
+  const backends = createBackends(registry, store, clock, process.env);
+  if (config.backend) {
+    const { backend: url, model, api_key_env } = config;
+    await backends.add({ url, model, api_key_env }, AbortSignal.timeout(30_000));
+  }
+  const scheduler = new Scheduler({
+    store,
+    clock,
+    log,
+    backends: registry,
+    sandboxes: { kill: killSandbox, end: (handle) => endReported(handle, log) },
+    spawn: (stage) => context.spawnWorker(stage, settings),
+    settings: {
+      pools: {
+        init: { threads: config.init_threads, slots: config.init_slots },
+        run: { threads: config.run_threads, slots: config.run_slots },
+        eval: { threads: config.eval_threads, slots: config.eval_slots },
+      },
+      maxSandboxesAhead: config.max_sandboxes_ahead,
+      maxQueuedJobs: config.max_queued_jobs,
+      cancelGraceMs: config.cancel_grace_ms,
+    },
+    onFatal: (error) => die(error, log),
+  });
+  const accept = acceptWith(config);
+  const maxBodyBytes = config.max_body_bytes;
+  const app = createApp({ store, scheduler, backends, accept, maxBodyBytes, version: VERSION });
+  const socket = config.socket ?? join(config.data_dir, "rolloutd.sock");
+  const listening = await listen(app, { host: config.host, port: config.port, socket });
+  return {
+    ...listening,
+    async shutDown(graceMs, hurry) {
+      const result = await scheduler.drain(graceMs, hurry);
+      await listening.stop();
+      store[Symbol.dispose]();
+      return result;
+    },
+  };
+}
+
+function workerSettings(config: Config): WorkerSettings {
+  if (config.driver === "host" && !config.allow_host_driver) {
+    throw new ServiceError("sandbox_unavailable", "driver=host isolates nothing", {
+      field: "driver",
+      mend: "use driver=apptainer; tests may set --allow-host-driver",
+    });
+  }
+  return {
+    driver: config.driver,
+    apptainer: findApptainer(config.apptainer),
+    dataDir: config.data_dir,
+    defaultImage: config.image ?? null,
+    startsAtOnce: config.starts_at_once,
+    sandbox: {
+      writable: config.sandbox_writable,
+      startTimeoutMs: config.sandbox_start_ms,
+      processes: config.sandbox_processes,
+      openFiles: config.sandbox_open_files,
+      fileBytes: config.sandbox_file_bytes,
+      tmpfsBytes: config.sandbox_tmpfs_bytes,
+    },
+    engineCallTimeoutMs: config.engine_call_ms,
+    maxReplyBytes: config.max_reply_bytes,
+  };
+}
+
+/** The program that was named, or what PATH has; a name that is not there fails the jobs that need it. */
+export function findApptainer(named: string | undefined): string {
+  if (named === undefined) return Bun.which("apptainer") ?? Bun.which("singularity") ?? "apptainer";
+  if (existsSync(named)) return named;
+  throw new ServiceError("sandbox_unavailable", `there is no program at ${named}`, {
+    field: "apptainer",
+    mend: "correct --apptainer, or leave it out to use the one on PATH",
+  });
+}
+
+/** Crash-only: what was acknowledged is durable, the sandboxes die with us, a restart takes over. */
+function die(error: unknown, log: Log): never {
+  log.error("the service can't go on", { error: toErrorBody(error) });
+  process.exit(70);
+}

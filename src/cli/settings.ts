@@ -1,0 +1,53 @@
+import { readFileSync } from "node:fs";
+import {
+  type Config,
+  flagOf,
+  loadConfig,
+  SETTINGS,
+  type SettingName,
+  variableOf,
+} from "../config.ts";
+import { ServiceError } from "../errors.ts";
+
+/** The settings as `parseArgs` options, so that every setting is also a flag. */
+export function settingFlags(): Record<string, { type: "string" | "boolean" }> {
+  const flags: Record<string, { type: "string" | "boolean" }> = { config: { type: "string" } };
+  for (const name of Object.keys(SETTINGS) as SettingName[]) {
+    const type = typeof SETTINGS[name].fallback === "boolean" ? "boolean" : "string";
+    flags[flagOf(name).slice(2)] = { type };
+  }
+  return flags;
+}
+
+/** File < environment < flags. */
+export function configFrom(values: Record<string, unknown>): Config {
+  const names = Object.keys(SETTINGS) as SettingName[];
+  const flags = Object.fromEntries(names.map((name) => [name, values[flagOf(name).slice(2)]]));
+  const path = (values.config as string | undefined) ?? process.env.ROLLOUTD_CONFIG;
+  return loadConfig({ file: path ? readConfigFile(path) : undefined, env: process.env, flags });
+}
+
+export function settingsHelp(): string {
+  const names = Object.keys(SETTINGS) as SettingName[];
+  const width = Math.max(...names.map((name) => flagOf(name).length));
+  const lines = names.map((name) => {
+    const { doc, fallback } = SETTINGS[name];
+    const shown = fallback === undefined || fallback === false ? "" : ` [${fallback}]`;
+    return `  ${flagOf(name).padEnd(width)}  ${doc}${shown}`;
+  });
+  const example: SettingName = "data_dir";
+  return `${lines.join("\n")}
+
+Each setting is also an environment variable (${flagOf(example)}: ${variableOf(example)}) and a key of the
+TOML file that --config names (${example}). Flags win over variables, variables over the file.
+`;
+}
+
+function readConfigFile(path: string): Record<string, unknown> {
+  try {
+    return Bun.TOML.parse(readFileSync(path, "utf8")) as Record<string, unknown>;
+  } catch (error) {
+    const message = `the configuration file ${path} can't be read: ${(error as Error).message}`;
+    throw new ServiceError("invalid_field", message, { field: "config" });
+  }
+}

@@ -1,0 +1,22 @@
+/** Rows as aligned columns; numbers to the right. */
+export function formatTable(header: string[], rows: string[][]): string {
+  const widths = header.map((title, column) =>
+    Math.max(title.length, ...rows.map((row) => (row[column] ?? "").length)),
+  );
+  const numeric = header.map((_, column) =>
+    rows.every((row) => /^[-\d.]*$/.test(row[column] ?? "")),
+  );
+  const line = (cells: string[]) =>
+    cells
+      .map((cell, column) => {
+        const width = widths[column] ?? 0;
+        return numeric[column] ? cell.padStart(width) : cell.padEnd(width);
+      })
+      .join("  ")
+      .trimEnd();
+  return `${[header, ...rows].map(line).join("\n")}\n`;
+}
+
+export function seconds(ms: number): string {
+  return (ms / 1000).toFixed(ms < 10_000 ? 2 : 1);
+}

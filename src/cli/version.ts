@@ -1,0 +1,19 @@
+import manifest from "../../package.json";
+import { type Command, EXIT } from "./command.ts";
+import { parseFlags } from "./flags.ts";
+
+export const VERSION = manifest.version;
+
+export const versionCommand: Command = {
+  name: "version",
+  summary: "print the version",
+  help: "Usage: rolloutd version [--json]\n\n  --json   one JSON object with the runtime's version too\n",
+  async run(argv) {
+    const { values } = parseFlags(argv, { json: { type: "boolean" } });
+    const text = values.json
+      ? JSON.stringify({ rolloutd: VERSION, bun: Bun.version, platform: process.platform })
+      : `rolloutd ${VERSION}`;
+    console.log(text);
+    return EXIT.done;
+  },
+};

@@ -1,0 +1,133 @@
+import { availableParallelism } from "node:os";
+import { z } from "zod";
+import { ServiceError } from "./errors.ts";
+
+const cores = availableParallelism();
+const count = z.coerce.number().int().min(1);
+const bytes = z.coerce.number().int().min(1);
+const ms = z.coerce.number().int().min(1);
+const path = z.string().min(1);
+const flag = z.union([
+  z.boolean(),
+  z.stringbool({ truthy: ["true", "1", "yes"], falsy: ["false", "0", "no"] }),
+]);
+
+/**
+ * Every setting of the service: schema, default, and what it means. The key in snake_case is its name in the
+ * configuration file; `--data-dir` and `ROLLOUTD_DATA_DIR` are the flag and the variable of `data_dir`.
+ */
+export const SETTINGS = {
+  host: setting(z.string().min(1), "127.0.0.1", "address to listen on"),
+  port: setting(z.coerce.number().int().min(0).max(65535), 8006, "TCP port; 0 takes a free one"),
+  socket: setting(path, undefined, "path of the Unix socket; by default rolloutd.sock in data_dir"),
+  data_dir: setting(
+    path,
+    `/var/tmp/rolloutd-${process.getuid?.() ?? 0}`,
+    "folder of the database and the sandboxes, on a local disk",
+  ),
+  image: setting(path, undefined, "unpacked root file system for rollouts that name none"),
+  apptainer: setting(path, undefined, "the Apptainer or Singularity program; by default on PATH"),
+  driver: setting(z.enum(["apptainer", "host"]), "apptainer", "how sandboxes are made"),
+  allow_host_driver: setting(flag, false, "permit driver=host, which isolates nothing: tests only"),
+  backend: setting(z.string(), undefined, "an inference server to start with (URL with /v1)"),
+  model: setting(z.string(), undefined, "the model's name on that server, if it has several"),
+  api_key_env: setting(z.string(), undefined, "name of the variable that holds that server's key"),
+  init_slots: setting(count, 16 * cores, "jobs in INIT at once"),
+  run_slots: setting(count, 64, "jobs in RUN at once"),
+  eval_slots: setting(count, 16 * cores, "jobs in EVAL at once"),
+  init_threads: setting(count, 1, "worker threads of INIT"),
+  run_threads: setting(count, Math.min(8, Math.ceil(cores / 4)), "worker threads of RUN"),
+  eval_threads: setting(count, Math.min(4, Math.ceil(cores / 4)), "worker threads of EVAL"),
+  starts_at_once: setting(count, 2 * cores, "sandboxes starting at the same time"),
+  max_sandboxes_ahead: setting(count, 16, "sandboxes that INIT may make ahead of RUN"),
+  max_queued_jobs: setting(count, 1_000_000, "unfinished jobs; more are refused with 429"),
+  max_body_bytes: setting(bytes, 64 * 1024 * 1024, "size of a request's body"),
+  init_limit_ms: setting(ms, 120_000, "INIT's time limit where a rollout names none"),
+  run_limit_ms: setting(ms, 1_800_000, "RUN's time limit where a rollout names none"),
+  eval_limit_ms: setting(ms, 600_000, "EVAL's time limit where a rollout names none"),
+  total_limit_ms: setting(ms, 86_400_000, "limit from submission to end, queues included"),
+  cancel_grace_ms: setting(ms, 5_000, "time to confirm an end before the sandbox is killed"),
+  drain_ms: setting(ms, 10_000, "time for running jobs to end by themselves at SIGTERM"),
+  max_crashes: setting(count, 2, "restarts of the service that an active job survives"),
+  engine_call_ms: setting(ms, 600_000, "time limit of one call of a model"),
+  max_reply_bytes: setting(bytes, 16 * 1024 * 1024, "size of an inference server's reply"),
+  sandbox_writable: setting(
+    z.enum(["tmpfs", "overlay"]),
+    "tmpfs",
+    "writable layer: RAM of a bounded size, or a folder in data_dir",
+  ),
+  sandbox_start_ms: setting(ms, 60_000, "time limit of one sandbox start"),
+  sandbox_processes: setting(count, 512, "processes in one sandbox"),
+  sandbox_open_files: setting(count, 4096, "open files of one process in a sandbox"),
+  sandbox_file_bytes: setting(bytes, 2_000_000_000, "size of one file in a sandbox"),
+  sandbox_tmpfs_bytes: setting(bytes, 1024 ** 3, "size of a sandbox's RAM layer"),
+  log_level: setting(z.enum(["info", "warn", "error", "silent"]), "info", "what is logged"),
+} as const;
+
+type Setting<S extends z.ZodType, D> = { schema: S; fallback: D; doc: string };
+
+function setting<S extends z.ZodType, D extends z.output<S> | undefined>(
+  schema: S,
+  fallback: D,
+  doc: string,
+): Setting<S, D> {
+  return { schema, fallback, doc };
+}
+
+export type SettingName = keyof typeof SETTINGS;
+export type Config = {
+  [K in SettingName]: (typeof SETTINGS)[K]["fallback"] extends undefined
+    ? z.output<(typeof SETTINGS)[K]["schema"]> | undefined
+    : z.output<(typeof SETTINGS)[K]["schema"]>;
+};
+
+/** Where a value came from, for the error that refuses it. */
+type Source = { describe(name: string): string; values: Record<string, unknown> };
+
+export const flagOf = (name: string) => `--${name.replaceAll("_", "-")}`;
+export const variableOf = (name: string) => `ROLLOUTD_${name.toUpperCase()}`;
+
+type Inputs = {
+  /** Parsed configuration file. */
+  file?: Record<string, unknown> | undefined;
+  env: Record<string, string | undefined>;
+  /** By setting name. */
+  flags: Record<string, unknown>;
+};
+
+/** File < environment < flags. @throws ServiceError `invalid_field`, `unknown_field` */
+export function loadConfig({ file = {}, env, flags }: Inputs): Config {
+  refuseUnknown(file);
+  const names = Object.keys(SETTINGS) as SettingName[];
+  const fromEnv = Object.fromEntries(names.map((name) => [name, env[variableOf(name)]]));
+  const sources: Source[] = [
+    { describe: flagOf, values: flags },
+    { describe: variableOf, values: fromEnv },
+    { describe: (name) => `${name} in the configuration file`, values: file },
+  ];
+  const config: Record<string, unknown> = {};
+  for (const name of names) config[name] = resolve(name, sources);
+  return config as Config;
+}
+
+function resolve(name: SettingName, sources: Source[]): unknown {
+  const { schema, fallback } = SETTINGS[name];
+  for (const { describe, values } of sources) {
+    if (values[name] === undefined) continue;
+    const parsed = schema.safeParse(values[name]);
+    if (parsed.success) return parsed.data;
+    const why = parsed.error.issues[0]?.message ?? "invalid";
+    throw new ServiceError("invalid_field", `${describe(name)}: ${why}`, { field: name });
+  }
+  return fallback;
+}
+
+function refuseUnknown(file: Record<string, unknown>): void {
+  for (const name of Object.keys(file)) {
+    if (name in SETTINGS) continue;
+    throw new ServiceError("unknown_field", `the configuration file has an unknown key: ${name}`, {
+      field: name,
+      mend: "`rolloutd serve --help` lists the settings",
+    });
+  }
+}

@@ -1,0 +1,164 @@
+import { ServiceError } from "../errors.ts";
+import { type Endpoint, routeOf } from "./endpoint.ts";
+import {
+  type Answer,
+  type BreakKind,
+  BrokenExchange,
+  type Connections,
+  exchange,
+} from "./exchange.ts";
+import { refusalOf } from "./refusal.ts";
+
+export type EngineCall = {
+  endpoint: Endpoint;
+  method: "GET" | "POST";
+  /** Below the endpoint's base address, with a slash in front. */
+  path: string;
+  headers: Record<string, string>;
+  /** Sent as JSON; null for a request without a body. */
+  body: unknown;
+  requestId: string;
+  timeoutMs: number;
+  maxReplyBytes: number;
+};
+
+/** How long an engine that is busy is asked again. The wait grows by half to one and a half times itself. */
+export type RetryLimits = { maxRetries: number; backoffMs: number; maxBackoffMs: number };
+
+export const RETRY_LIMITS: RetryLimits = { maxRetries: 3, backoffMs: 250, maxBackoffMs: 5_000 };
+
+const BUSY = new Set([429, 502, 503, 504]);
+
+const BREAK_CODES = {
+  unreachable: "engine_unreachable",
+  reset: "engine_unreachable",
+  lost: "engine_unreachable",
+  garbage: "engine_bad_reply",
+  oversized: "engine_bad_reply",
+} as const satisfies Record<BreakKind, string>;
+
+/**
+ * Calls an engine until it answers with JSON, its time is over, or trying again makes no sense. It is tried
+ * again at once, on a new connection, where the connection ended before an answer (engines close idle ones),
+ * and after a pause where the engine is busy; each time under a request id of its own.
+ *
+ * @throws ServiceError `engine_*`, `context_exhausted`; the reason of `signal` as it is.
+ */
+export async function callEngine(
+  connections: Connections,
+  call: EngineCall,
+  limits: RetryLimits,
+  signal: AbortSignal,
+): Promise<unknown> {
+  signal.throwIfAborted();
+  const { endpoint, timeoutMs } = call;
+  const ended = new AbortController();
+  const onAbort = () => ended.abort(signal.reason);
+  signal.addEventListener("abort", onAbort, { once: true });
+  const timer = setTimeout(() => {
+    const message = `${endpoint.shown} did not answer within ${timeoutMs} ms`;
+    ended.abort(new ServiceError("engine_timeout", message));
+  }, timeoutMs);
+  try {
+    return parseJson(endpoint, await callUntilAnswered(connections, call, limits, ended.signal));
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", onAbort);
+  }
+}
+
+async function callUntilAnswered(
+  connections: Connections,
+  call: EngineCall,
+  limits: RetryLimits,
+  signal: AbortSignal,
+): Promise<Answer> {
+  const { endpoint, requestId } = call;
+  const deadlineMs = performance.now() + call.timeoutMs;
+  const request = requestOf(call);
+  let resets = 0;
+  let refusals = 0;
+  for (;;) {
+    const tries = resets + refusals;
+    request.headers["X-Request-Id"] = tries === 0 ? requestId : `${requestId}.r${tries}`;
+    let answer: Answer;
+    try {
+      answer = await exchange(connections, { ...request, fresh: resets > 0 }, signal);
+    } catch (error) {
+      if (!(error instanceof BrokenExchange)) throw error;
+      if (error.kind === "reset" && resets++ === 0) continue;
+      throw brokenCall(endpoint, error);
+    }
+    const { status } = answer;
+    if (status >= 200 && status < 300) return answer;
+    if (!BUSY.has(status) || refusals === limits.maxRetries) throw refusalOf(endpoint, answer);
+    const waitMs = waitBefore(++refusals, answer, limits);
+    if (performance.now() + waitMs >= deadlineMs) throw refusalOf(endpoint, answer);
+    await pause(waitMs, signal);
+  }
+}
+
+function requestOf({ endpoint, method, path, headers, body, maxReplyBytes }: EngineCall) {
+  const bytes = body === null ? null : Buffer.from(JSON.stringify(body));
+  const all: Record<string, string> = {
+    Accept: "application/json",
+    "Accept-Encoding": "identity",
+    ...headers,
+  };
+  if (endpoint.apiKey !== undefined) all.Authorization = `Bearer ${endpoint.apiKey}`;
+  if (bytes) {
+    all["Content-Type"] = "application/json";
+    all["Content-Length"] = String(bytes.byteLength);
+  }
+  const { base } = endpoint;
+  return { base, path: routeOf(endpoint, path), method, headers: all, body: bytes, maxReplyBytes };
+}
+
+/** At least what the engine asks for, and spread, so that rollouts that were refused together part. */
+function waitBefore(refusals: number, { headers }: Answer, limits: RetryLimits): number {
+  const stepMs = Math.min(limits.backoffMs * 2 ** (refusals - 1), limits.maxBackoffMs);
+  const ownMs = stepMs * (0.5 + Math.random());
+  const askedMs = retryAfterMs(headers["retry-after"]);
+  return askedMs === null ? ownMs : askedMs + ownMs / 2;
+}
+
+function retryAfterMs(header: string | undefined): number | null {
+  if (header === undefined) return null;
+  const seconds = Number(header);
+  if (Number.isFinite(seconds)) return Math.max(0, seconds * 1000);
+  const dateMs = Date.parse(header);
+  return Number.isNaN(dateMs) ? null : Math.max(0, dateMs - Date.now());
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  return new Promise((resolve, reject) => {
+    const onAbort = () => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    };
+    const timer = setTimeout(() => {
+      signal.removeEventListener("abort", onAbort);
+      resolve();
+    }, ms);
+    signal.addEventListener("abort", onAbort, { once: true });
+  });
+}
+
+function brokenCall({ shown }: Endpoint, broken: BrokenExchange): ServiceError {
+  const message = `${shown}: ${broken.message}`;
+  if (broken.kind !== "oversized") {
+    return new ServiceError(BREAK_CODES[broken.kind], message, { cause: broken });
+  }
+  const mend = "lower max_tokens, or raise max_reply_bytes";
+  return new ServiceError("engine_bad_reply", message, { mend, cause: broken });
+}
+
+function parseJson({ shown }: Endpoint, { body }: Answer): unknown {
+  try {
+    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(body));
+  } catch (cause) {
+    const message = `${shown}: the reply is not JSON: ${(cause as Error).message}`;
+    throw new ServiceError("engine_bad_reply", message, { cause });
+  }
+}

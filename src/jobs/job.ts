@@ -1,0 +1,79 @@
+import type { ErrorBody } from "../errors.ts";
+
+export const STAGES = ["init", "run", "eval"] as const;
+export type Stage = (typeof STAGES)[number];
+
+export const STATES = ["pending", "active", "succeeded", "failed", "cancelled"] as const;
+export type State = (typeof STATES)[number];
+
+/** Why an active job is being ended. It stays active until its worker confirms. */
+export type Ending = "cancel" | "deadline" | "shutdown";
+
+/** Time of one stage, summed over attempts. Units: milliseconds. */
+export type StageTiming = { queuedMs: number; activeMs: number };
+
+/** Durations that a job may take. `totalMs` counts from submission, queues included. */
+export type Limits = { initMs: number; runMs: number; evalMs: number; totalMs: number };
+
+/**
+ * What decides a job's life: everything that `transition` reads or writes. The rest of the row (instance,
+ * options, trajectory) is data that travels with it.
+ *
+ * Units: `...Ms` times are absolute, in milliseconds of the service's clock.
+ */
+export type Job = {
+  id: string;
+  stage: Stage;
+  state: State;
+  /** Counts the times the job entered the pipeline; an answer of an older attempt is refused. */
+  attempt: number;
+  /** How often the service died while the job was active. */
+  crashes: number;
+  ending: Ending | null;
+  limits: Limits;
+  createdMs: number;
+  /** When the present state began. */
+  sinceMs: number;
+  /** When the present stage must be over; set while active. */
+  stageDeadlineMs: number | null;
+  /** When the job as a whole must be over. */
+  deadlineMs: number;
+  timings: Record<Stage, StageTiming>;
+  error: ErrorBody | null;
+  finishedMs: number | null;
+};
+
+export type NewJob = { id: string; limits: Limits };
+
+/** A job as it is accepted: waiting for INIT. */
+export function createJob({ id, limits }: NewJob, nowMs: number): Job {
+  return {
+    id,
+    stage: "init",
+    state: "pending",
+    attempt: 1,
+    crashes: 0,
+    ending: null,
+    limits,
+    createdMs: nowMs,
+    sinceMs: nowMs,
+    stageDeadlineMs: null,
+    deadlineMs: nowMs + limits.totalMs,
+    timings: {
+      init: { queuedMs: 0, activeMs: 0 },
+      run: { queuedMs: 0, activeMs: 0 },
+      eval: { queuedMs: 0, activeMs: 0 },
+    },
+    error: null,
+    finishedMs: null,
+  };
+}
+
+export function isFinal(job: Pick<Job, "state">): boolean {
+  return job.state !== "pending" && job.state !== "active";
+}
+
+export function stageLimitMs(job: Job): number {
+  const { initMs, runMs, evalMs } = job.limits;
+  return { init: initMs, run: runMs, eval: evalMs }[job.stage];
+}

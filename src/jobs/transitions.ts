@@ -1,0 +1,158 @@
+import type { ErrorBody, ErrorCode } from "../errors.ts";
+import { ERRORS } from "../errors.ts";
+import type { Ending, Job, Stage } from "./job.ts";
+import { isFinal, stageLimitMs } from "./job.ts";
+
+export type JobEvent =
+  | { type: "stage_started" }
+  | { type: "stage_succeeded" }
+  | { type: "stage_failed"; error: ErrorBody }
+  /** A cancel, a passed deadline or a shutdown: the first rung of the ladder. */
+  | { type: "end_requested"; ending: Ending }
+  /** The worker let go: nothing of the job runs any more. */
+  | { type: "end_confirmed" }
+  /** The service starts and finds the job as its predecessor left it. */
+  | { type: "recovered"; runRecorded: boolean; maxCrashes: number };
+
+const NEXT_STAGE: Record<Stage, Stage | null> = { init: "run", run: "eval", eval: null };
+
+/**
+ * The one place that decides what a job becomes. Pure: the job is not changed, a new one is returned.
+ *
+ * @throws Error when the event can't happen in this state: that is a bug of the caller.
+ */
+export function transition(job: Job, event: JobEvent, nowMs: number): Job {
+  switch (event.type) {
+    case "stage_started":
+      expect(job, "pending", event);
+      return {
+        ...settle(job, nowMs),
+        state: "active",
+        stageDeadlineMs: Math.min(nowMs + stageLimitMs(job), job.deadlineMs),
+      };
+    case "stage_succeeded":
+      expect(job, "active", event);
+      return job.ending === null ? advance(settle(job, nowMs), nowMs) : conclude(job, nowMs);
+    case "stage_failed":
+      expect(job, "active", event);
+      if (job.ending !== null) return conclude(job, nowMs);
+      return finish(settle(job, nowMs), "failed", event.error, nowMs);
+    case "end_requested":
+      return requestEnd(job, event.ending, nowMs);
+    case "end_confirmed":
+      expect(job, "active", event);
+      return conclude(job, nowMs);
+    case "recovered":
+      return recover(job, event, nowMs);
+  }
+}
+
+function requestEnd(job: Job, ending: Ending, nowMs: number): Job {
+  if (isFinal(job)) return job;
+  if (job.state === "pending") {
+    // A shutdown leaves a waiting job where it is: the next start goes on with it.
+    return ending === "shutdown" ? job : conclude({ ...job, ending }, nowMs);
+  }
+  // A cancel is what the client asked for, so it also wins over an end that is under way.
+  if (job.ending !== null && ending !== "cancel") return job;
+  return { ...job, ending };
+}
+
+/** Ends a job for the reason noted in `ending`. A cancel that races the end of a stage wins. */
+function conclude(job: Job, nowMs: number): Job {
+  const settled = settle(job, nowMs);
+  switch (job.ending) {
+    case "cancel":
+      return finish(settled, "cancelled", errorOf("cancelled", describe(job, "cancelled")), nowMs);
+    case "deadline":
+      return finish(settled, "failed", deadlineError(job), nowMs);
+    case "shutdown":
+      return backToInit(settled, nowMs);
+    case null:
+      throw new Error(`job ${job.id}: an end was confirmed that nobody asked for`);
+  }
+}
+
+function advance(job: Job, nowMs: number): Job {
+  const stage = NEXT_STAGE[job.stage];
+  if (stage === null) return finish(job, "succeeded", null, nowMs);
+  return { ...job, stage, state: "pending", sinceMs: nowMs, stageDeadlineMs: null };
+}
+
+function recover(job: Job, event: Extract<JobEvent, { type: "recovered" }>, nowMs: number): Job {
+  if (isFinal(job)) return job;
+  const wasActive = job.state === "active";
+  const crashes = job.crashes + (wasActive ? 1 : 0);
+  if (job.ending === "cancel") return conclude({ ...job, crashes }, nowMs);
+  if (crashes > event.maxCrashes) {
+    const message = `the service died ${crashes} times while this job was active; it is not tried again`;
+    return finish(
+      { ...settle(job, nowMs), crashes },
+      "failed",
+      errorOf("crash_limit", message),
+      nowMs,
+    );
+  }
+  if (job.stage === "init" && !wasActive) return job;
+  if (job.stage === "eval" && event.runRecorded) {
+    const again = wasActive ? { attempt: job.attempt + 1, sinceMs: nowMs } : {};
+    return { ...job, crashes, state: "pending", stageDeadlineMs: null, ending: null, ...again };
+  }
+  // The sandbox died with the service, so a job that waited for RUN starts anew as well.
+  return { ...backToInit(job, nowMs), crashes };
+}
+
+function backToInit(job: Job, nowMs: number): Job {
+  return {
+    ...job,
+    stage: "init",
+    state: "pending",
+    attempt: job.attempt + 1,
+    ending: null,
+    sinceMs: nowMs,
+    stageDeadlineMs: null,
+  };
+}
+
+function finish(job: Job, state: Job["state"], error: ErrorBody | null, nowMs: number): Job {
+  return { ...job, state, error, sinceMs: nowMs, stageDeadlineMs: null, finishedMs: nowMs };
+}
+
+/** Books the time since the last change on the stage's queue or on its work. */
+function settle(job: Job, nowMs: number): Job {
+  const elapsedMs = Math.max(0, nowMs - job.sinceMs);
+  const timing = job.timings[job.stage];
+  const booked =
+    job.state === "pending"
+      ? { ...timing, queuedMs: timing.queuedMs + elapsedMs }
+      : { ...timing, activeMs: timing.activeMs + elapsedMs };
+  return { ...job, sinceMs: nowMs, timings: { ...job.timings, [job.stage]: booked } };
+}
+
+function expect(job: Job, state: Job["state"], event: JobEvent): void {
+  if (job.state !== state) {
+    throw new Error(`job ${job.id}: ${event.type} in ${job.stage}/${job.state}, expected ${state}`);
+  }
+}
+
+/** Whose time ran out says who has to act: only a RUN that takes too long is the policy's doing. */
+const DEADLINE_BOUNDARY = { init: "sandbox", run: "policy", eval: "verifier" } as const;
+
+function deadlineError(job: Job): ErrorBody {
+  const total = job.state === "pending" || job.stageDeadlineMs === job.deadlineMs;
+  const text = total
+    ? `ended by its limit of ${job.limits.totalMs} ms in total`
+    : `ended by the stage's limit of ${stageLimitMs(job)} ms`;
+  const boundary = job.state === "pending" ? "service" : DEADLINE_BOUNDARY[job.stage];
+  const error = errorOf("deadline_exceeded", describe(job, text));
+  return { ...error, boundary, retryable: boundary !== "policy" };
+}
+
+function describe(job: Job, what: string): string {
+  return `${what}, while ${job.state === "pending" ? "waiting for" : "in"} ${job.stage.toUpperCase()}`;
+}
+
+function errorOf(code: ErrorCode, message: string): ErrorBody {
+  const { boundary, retryable } = ERRORS[code];
+  return { code, message, boundary, retryable };
+}

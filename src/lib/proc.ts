@@ -1,0 +1,92 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { readdir, readFile } from "node:fs/promises";
+
+/** Processes as /proc shows them. A zombie counts as gone: it holds nothing but its number. */
+
+type Stat = { state: string; session: number; startTime: string };
+
+function read(path: string): string | null {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return null;
+  }
+}
+
+function stat(pid: number): Stat | null {
+  const text = read(`/proc/${pid}/stat`);
+  if (text === null) return null;
+  // The name in parentheses may itself hold spaces and parentheses.
+  const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
+  const [state, , , session] = fields;
+  const startTime = fields[19];
+  if (state === undefined || session === undefined || startTime === undefined) return null;
+  return state === "Z" || state === "X" ? null : { state, session: Number(session), startTime };
+}
+
+/** Start in clock ticks since boot. With the pid it names one process for ever. Null: no such process. */
+export function processStartTime(pid: number): string | null {
+  return pid > 0 ? (stat(pid)?.startTime ?? null) : null;
+}
+
+export function isRunning(pid: number, startTime: string): boolean {
+  return processStartTime(pid) === startTime;
+}
+
+export function childrenOf(pid: number): number[] {
+  const children: number[] = [];
+  try {
+    for (const task of readdirSync(`/proc/${pid}/task`)) {
+      const text = read(`/proc/${pid}/task/${task}/children`) ?? "";
+      for (const child of text.split(" ")) if (child !== "") children.push(Number(child));
+    }
+  } catch {
+    // It ended while we looked.
+  }
+  return children;
+}
+
+export function descendantsOf(pid: number): number[] {
+  const found = childrenOf(pid);
+  for (const child of found) found.push(...childrenOf(child));
+  return found;
+}
+
+/** The process's number in each PID namespace that it is in, from ours to its innermost. */
+export function namespacePids(pid: number): number[] {
+  const line = read(`/proc/${pid}/status`)?.match(/^NSpid:(.*)$/m)?.[1];
+  return line === undefined ? [] : line.trim().split(/\s+/).map(Number);
+}
+
+function allPids(names: string[]): number[] {
+  return names.map(Number).filter((pid) => pid > 0);
+}
+
+export function processesInSession(session: number): number[] {
+  return allPids(readdirSync("/proc")).filter((pid) => stat(pid)?.session === session);
+}
+
+/** Processes that have something mounted whose path contains `name`. Reads a lot, hence in steps. */
+export async function processesMounting(name: string): Promise<number[]> {
+  const found: number[] = [];
+  for (const pid of allPids(await readdir("/proc"))) {
+    const mounts = await readFile(`/proc/${pid}/mountinfo`, "utf8").catch(() => "");
+    if (mounts.includes(name)) found.push(pid);
+  }
+  return found;
+}
+
+/** Changes with every boot of the host: pids and start times compare only within one. */
+export function bootId(): string {
+  return readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
+}
+
+/** SIGKILL. Returns false where the process is gone or not ours. */
+export function killProcess(pid: number, signal: NodeJS.Signals = "SIGKILL"): boolean {
+  try {
+    process.kill(pid, signal);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,86 @@
+import { backendsCommand } from "./cli/backends.ts";
+import { type CliContext, type Command, EXIT } from "./cli/command.ts";
+import { doctorCommand } from "./cli/doctor.ts";
+import { UsageError } from "./cli/flags.ts";
+import { jobsCommand } from "./cli/jobs.ts";
+import { runCommand } from "./cli/run.ts";
+import { serveCommand } from "./cli/serve.ts";
+import { simulateCommand } from "./cli/simulate.ts";
+import { versionCommand } from "./cli/version.ts";
+import { ServiceError } from "./errors.ts";
+import type { FromWorker, ToWorker } from "./pipeline/messages.ts";
+
+const COMMANDS: Command[] = [
+  serveCommand,
+  runCommand,
+  jobsCommand,
+  backendsCommand,
+  simulateCommand,
+  doctorCommand,
+  versionCommand,
+];
+
+const context: CliContext = {
+  spawnWorker(_stage, settings) {
+    const worker = new Worker(new URL("./worker/entry.ts", import.meta.url));
+    const post = (messages: ToWorker[]) => worker.postMessage(messages);
+    post([{ type: "setup", settings }]);
+    return {
+      post,
+      listen(onEvents, onCrash) {
+        worker.onmessage = ({ data }: MessageEvent<FromWorker[]>) => onEvents(data);
+        worker.onerror = (event) => onCrash(event.message);
+        worker.addEventListener("close", () => onCrash("the thread ended"));
+      },
+      terminate: () => worker.terminate(),
+    };
+  },
+};
+
+async function main(argv: string[]): Promise<number> {
+  const [name = "help", ...rest] = argv;
+  if (name === "help" || name === "--help" || name === "-h") {
+    const command = COMMANDS.find((candidate) => candidate.name === rest[0]);
+    process.stdout.write(command?.help ?? overview());
+    return EXIT.done;
+  }
+  const wanted = name === "--version" ? "version" : name;
+  const command = COMMANDS.find((candidate) => candidate.name === wanted);
+  if (!command) {
+    process.stderr.write(`rolloutd: there is no command "${name}"\n\n${overview()}`);
+    return EXIT.usage;
+  }
+  if (rest.includes("--help") || rest.includes("-h")) {
+    process.stdout.write(command.help);
+    return EXIT.done;
+  }
+  return await runCommandSafely(command, rest);
+}
+
+async function runCommandSafely(command: Command, argv: string[]): Promise<number> {
+  try {
+    return await command.run(argv, context);
+  } catch (error) {
+    if (error instanceof UsageError) {
+      const hint = `see \`rolloutd ${command.name} --help\``;
+      process.stderr.write(`rolloutd ${command.name}: ${error.message}; ${hint}\n`);
+      return EXIT.usage;
+    }
+    if (error instanceof ServiceError) {
+      const mend = error.mend ? `; ${error.mend}` : "";
+      process.stderr.write(`rolloutd ${command.name}: ${error.message}${mend}\n`);
+      return error.code === "server_unreachable" ? EXIT.unreachable : EXIT.failed;
+    }
+    process.stderr.write(`rolloutd ${command.name}: this is a bug, please report it\n`);
+    process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
+    return EXIT.bug;
+  }
+}
+
+function overview(): string {
+  const width = Math.max(...COMMANDS.map(({ name }) => name.length));
+  const lines = COMMANDS.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`);
+  return `rolloutd: rollouts of LLM agents as a service\n\nUsage: rolloutd COMMAND [flags]\n\n${lines.join("\n")}\n\n\`rolloutd COMMAND --help\` tells more.\n`;
+}
+
+process.exitCode = await main(process.argv.slice(2));

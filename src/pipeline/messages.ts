@@ -1,0 +1,79 @@
+import type { ErrorBody } from "../errors.ts";
+import type { Backend } from "../inference/engine.ts";
+import type { Stage } from "../jobs/job.ts";
+import type { DriverName, SandboxHandle } from "../sandbox/sandbox.ts";
+import type { Verdict } from "../verifiers/verdict.ts";
+
+/** Everything that crosses between the main thread and the workers, as plain data. */
+export type ToWorker = Setup | StartStage | CancelStage;
+export type FromWorker = WorkerReady | SandboxStarted | StageFinished;
+
+/** The first message to a fresh thread. */
+export type Setup = { type: "setup"; settings: WorkerSettings };
+
+/** A job's stage to work on. JSON texts travel as they were stored; the worker parses them. */
+export type StartStage = {
+  type: "start";
+  jobId: string;
+  attempt: number;
+  stage: Stage;
+  taskKind: string;
+  instance: string;
+  options: string;
+  /** The job's sandbox, if INIT made one. */
+  handle: SandboxHandle | null;
+  /** Chosen once per job; set for RUN where the task kind calls a model. */
+  backend: Backend | null;
+  /** What RUN left, for EVAL. */
+  outcome: string | null;
+};
+
+/** Ends the stage: abort model calls, end the sandbox, confirm with what was recorded. */
+export type CancelStage = { type: "cancel"; jobId: string; attempt: number; reason: ErrorBody };
+
+export type WorkerReady = { type: "ready" };
+
+/** Sent as soon as a sandbox exists, so that the main thread can kill it if the worker hangs. */
+export type SandboxStarted = {
+  type: "sandbox_started";
+  jobId: string;
+  attempt: number;
+  handle: SandboxHandle;
+};
+
+export type StageFinished = {
+  type: "stage_finished";
+  jobId: string;
+  attempt: number;
+  stage: Stage;
+  /** The sandbox, where the next stage needs it; null once it is gone. */
+  handle: SandboxHandle | null;
+  /** Null when the stage succeeded. */
+  error: ErrorBody | null;
+  /** What RUN leaves for EVAL, as JSON. */
+  outcome: string | null;
+  /** The trajectory as JSON, also a partial one. */
+  trajectory: string | null;
+  verdict: Verdict | null;
+};
+
+export type WorkerSettings = {
+  driver: DriverName;
+  /** The Apptainer or Singularity program, by path or name. */
+  apptainer: string;
+  /** Private folder on local disk for sandboxes and what is bound into them. */
+  dataDir: string;
+  defaultImage: string | null;
+  /** Sandboxes that may be starting at the same time, per thread. */
+  startsAtOnce: number;
+  sandbox: {
+    writable: "tmpfs" | "overlay";
+    startTimeoutMs: number;
+    processes: number;
+    openFiles: number;
+    fileBytes: number;
+    tmpfsBytes: number;
+  };
+  engineCallTimeoutMs: number;
+  maxReplyBytes: number;
+};

@@ -1,0 +1,31 @@
+import { transition } from "../jobs/transitions.ts";
+import type { Clock } from "../lib/clock.ts";
+import { toJob } from "../store/rows.ts";
+import type { Store } from "../store/store.ts";
+
+/**
+ * Takes over from a service that stopped or died. Runs before the scheduler exists, when every sandbox of
+ * the predecessor is known to be gone.
+ */
+export function recoverJobs(
+  store: Store,
+  clock: Clock,
+  maxCrashes: number,
+  resumesInEval: (taskKind: string) => boolean,
+): { resumed: number; ended: number } {
+  return store.transaction(() => {
+    let resumed = 0;
+    let ended = 0;
+    for (const row of store.unfinished()) {
+      const job = toJob(row);
+      const runRecorded = row.outcome !== null && resumesInEval(row.task_kind);
+      const event = { type: "recovered", runRecorded, maxCrashes } as const;
+      const next = transition(job, event, clock.nowMs());
+      if (next === job) continue;
+      store.updateJob(row.seq, next);
+      if (next.state === "pending") resumed++;
+      else ended++;
+    }
+    return { resumed, ended };
+  });
+}

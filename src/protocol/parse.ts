@@ -1,0 +1,39 @@
+import type { z } from "zod";
+import { ServiceError } from "../errors.ts";
+
+/**
+ * Checks a request's body. The error names the first field that is wrong, in path notation
+ * (`rollouts[2].limits.run_ms`).
+ *
+ * @throws ServiceError `invalid_field`, `unknown_field`
+ */
+export function parseBody<S extends z.ZodType>(schema: S, value: unknown): z.output<S> {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const issue = parsed.error.issues[0];
+  if (issue?.code === "unrecognized_keys") {
+    const field = fieldPath([...issue.path, issue.keys[0] ?? ""]);
+    const mend = "remove it, or correct its spelling";
+    throw new ServiceError("unknown_field", `unknown field: ${field}`, { field, mend });
+  }
+  const field = fieldPath(issue?.path ?? []) || "body";
+  throw new ServiceError("invalid_field", `${field}: ${issue?.message ?? "invalid"}`, { field });
+}
+
+export function fieldPath(path: readonly PropertyKey[]): string {
+  return path
+    .map((part, index) => {
+      if (typeof part === "number") return `[${part}]`;
+      return index === 0 ? String(part) : `.${String(part)}`;
+    })
+    .join("");
+}
+
+/** The same value gives the same text, whatever the order of its keys. */
+export function canonicalJson(value: unknown): string {
+  return JSON.stringify(value, (_key, inner) =>
+    typeof inner === "object" && inner !== null && !Array.isArray(inner)
+      ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : inner,
+  );
+}

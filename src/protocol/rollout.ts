@@ -1,0 +1,66 @@
+import { z } from "zod";
+
+/** Ids go into file names, log lines and URLs, so they are kept to what is safe in all of them. */
+export const rolloutIdSchema = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/, "must be 1-128 of A-Z a-z 0-9 . _ -");
+
+const milliseconds = z
+  .int()
+  .min(1)
+  .max(7 * 24 * 3600 * 1000);
+
+/** Time limits of one rollout. Units: milliseconds. What is left out is the server's default. */
+export const limitsSchema = z.strictObject({
+  init_ms: milliseconds.optional(),
+  run_ms: milliseconds.optional(),
+  eval_ms: milliseconds.optional(),
+  total_ms: milliseconds.optional(),
+});
+
+/** Sampling parameters, passed to the engine as they are. */
+export const samplingSchema = z.strictObject({
+  temperature: z.number().min(0).max(100).optional(),
+  top_p: z.number().gt(0).max(1).optional(),
+  top_k: z.int().min(-1).optional(),
+  min_p: z.number().min(0).max(1).optional(),
+  max_tokens: z.int().min(1).optional(),
+  seed: z.int().optional(),
+  stop: z.array(z.string()).max(16).optional(),
+  presence_penalty: z.number().optional(),
+  frequency_penalty: z.number().optional(),
+  repetition_penalty: z.number().gt(0).optional(),
+});
+
+export const toolNameSchema = z.enum(["execute_bash", "execute_ipython_cell", "think", "finish"]);
+
+export const agentSchema = z.strictObject({
+  max_turns: z.int().min(1).max(10_000).optional(),
+  /** Time limit of one tool call. */
+  tool_timeout_ms: milliseconds.optional(),
+  /** Instead of the task kind's own. */
+  tools: z.array(toolNameSchema).min(1).optional(),
+});
+
+export const rolloutRequestSchema = z.strictObject({
+  /** Client-chosen: the same id with the same body is the same rollout. */
+  id: rolloutIdSchema.optional(),
+  /** The dataset row; `data_source` chooses the task kind. */
+  instance: z.looseObject({ data_source: z.string().min(1) }),
+  sampling: samplingSchema.optional(),
+  agent: agentSchema.optional(),
+  /** Absolute path of an unpacked root file system on the node. */
+  image: z.string().startsWith("/").optional(),
+  limits: limitsSchema.optional(),
+});
+
+export const submitSchema = z.strictObject({
+  rollouts: z.array(rolloutRequestSchema).min(1).max(10_000),
+  /** Wait for all of them, at most this long. */
+  wait_ms: z.int().min(0).max(600_000).optional(),
+});
+
+export type RolloutRequest = z.infer<typeof rolloutRequestSchema>;
+
+/** What a worker needs of a request, stored with the job as JSON. */
+export type RolloutOptions = Pick<RolloutRequest, "sampling" | "agent" | "image">;

@@ -1,0 +1,55 @@
+import type { ErrorBody } from "../errors.ts";
+import type { Ending, Stage, State } from "../jobs/job.ts";
+import type { JobRow } from "../store/tables.ts";
+import type { Outcome } from "../trajectory/record.ts";
+import type { Verdict } from "../verifiers/verdict.ts";
+
+type StageTimes = { queued_ms: number; active_ms: number };
+
+/** A rollout as clients see it. `reward` is null unless EVAL came to a verdict. */
+export type RolloutView = {
+  id: string;
+  task_kind: string;
+  stage: Stage;
+  state: State;
+  attempt: number;
+  /** Set while an active rollout is being ended. */
+  ending: Ending | null;
+  reward: number | null;
+  verdict: Verdict | null;
+  stop_reason: Outcome["stop_reason"] | null;
+  final_message: string | null;
+  turns: number | null;
+  error: (ErrorBody & { stage: Stage }) | null;
+  backend_id: string | null;
+  /** Units: milliseconds; times of attempts before the last are included. */
+  timings: Record<Stage, StageTimes>;
+  created_at: string;
+  finished_at: string | null;
+};
+
+export function viewRollout(row: JobRow): RolloutView {
+  const outcome = row.outcome === null ? null : (JSON.parse(row.outcome) as Outcome);
+  return {
+    id: row.id,
+    task_kind: row.task_kind,
+    stage: row.stage,
+    state: row.state,
+    attempt: row.attempt,
+    ending: row.state === "active" ? row.ending : null,
+    reward: row.reward,
+    verdict: row.verdict === null ? null : JSON.parse(row.verdict),
+    stop_reason: outcome?.stop_reason ?? null,
+    final_message: outcome?.final_message ?? null,
+    turns: outcome?.turns ?? null,
+    error: row.error === null ? null : { ...JSON.parse(row.error), stage: row.stage },
+    backend_id: row.backend_id,
+    timings: {
+      init: { queued_ms: row.init_queued_ms, active_ms: row.init_active_ms },
+      run: { queued_ms: row.run_queued_ms, active_ms: row.run_active_ms },
+      eval: { queued_ms: row.eval_queued_ms, active_ms: row.eval_active_ms },
+    },
+    created_at: new Date(row.created_ms).toISOString(),
+    finished_at: row.finished_ms === null ? null : new Date(row.finished_ms).toISOString(),
+  };
+}

@@ -1,0 +1,71 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { ServiceError } from "../errors.ts";
+import { abortable } from "../lib/abortable.ts";
+import { fdIdentity } from "../lib/libc.ts";
+import { ControlChannel } from "./control-channel.ts";
+import { ENDED_FILE, sandboxPaths } from "./directory.ts";
+import { sandboxEnvironment } from "./environment.ts";
+import { exec } from "./exec.ts";
+import { readFile, writeFile } from "./files.ts";
+import { PythonSession } from "./python.ts";
+import type { ExecOptions, Sandbox, SandboxHandle } from "./sandbox.ts";
+import { BashShell } from "./shell.ts";
+
+/**
+ * Takes a running sandbox over into this thread. One thread at a time: the one before has detached.
+ * @throws ServiceError `sandbox_died`, or the reason of `signal`.
+ */
+export async function attachSandbox(handle: SandboxHandle, signal?: AbortSignal): Promise<Sandbox> {
+  signal?.throwIfAborted();
+  // After the end the number of the descriptor may be somebody else's.
+  const gone =
+    fdIdentity(handle.controlFd) !== handle.controlSocket ||
+    existsSync(join(handle.dir, ENDED_FILE));
+  if (gone) throw new ServiceError("sandbox_died", `the sandbox ${handle.id} has been ended`);
+  const channel = await ControlChannel.open(handle.controlFd);
+  try {
+    await abortable(channel.ping(), signal);
+  } catch (error) {
+    channel.drop();
+    throw error;
+  }
+  return attached(handle, channel);
+}
+
+function attached(handle: SandboxHandle, channel: ControlChannel): Sandbox {
+  const paths = sandboxPaths(handle.driver, handle.dir);
+  const env = sandboxEnvironment(paths);
+  const shells = new Set<BashShell>();
+  let shellCount = 0;
+  let python: PythonSession | null = null;
+  const context = { channel, dir: handle.dir, paths, env };
+  return {
+    handle,
+    died: channel.closed,
+    exec: (argv: string[], options: ExecOptions) =>
+      exec(channel, argv, {
+        ...options,
+        cwd: options.cwd ?? paths.home,
+        env: { ...env, ...options.env },
+      }),
+    async shell(signal) {
+      const shell = await BashShell.open(context, `${shellCount++}`, signal);
+      shells.add(shell);
+      return shell;
+    },
+    async python(options) {
+      python ??= await PythonSession.open(context, options.startTimeoutMs, options.signal);
+      return python;
+    },
+    readFile: (path, maxBytes, signal) => readFile(channel, paths.home, path, maxBytes, signal),
+    writeFile: (path, data, mode = 0o644, signal) =>
+      writeFile(channel, paths.home, path, data, mode, signal),
+    async detach() {
+      // Their streams are ours alone: the next thread could not read them.
+      await Promise.all([...shells].map((shell) => shell.close()));
+      python?.disconnect();
+      await channel.detach();
+    },
+  };
+}

@@ -1,0 +1,104 @@
+import {
+  copyFileSync,
+  linkSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+} from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { ServiceError } from "../errors.ts";
+import { INSIDE, type SandboxPaths } from "./environment.ts";
+import type { DriverName, SandboxHandle } from "./sandbox.ts";
+
+/**
+ * A sandbox's folder on the host, named after its id:
+ *
+ *     record.json   the handle, as far as it is known: for the reaper
+ *     ended         made by whoever ends it first
+ *     start.log     what the starter had to say
+ *     ro/           bound read-only: supervisor, drivers, text of commands
+ *     io/           bound: sockets of the sandbox's servers
+ *     shm/          bound as /dev/shm
+ *     overlay/      the writable layer where that is a folder
+ *     home/         the starter's home; with the host driver also the commands'
+ */
+export const ENDED_FILE = "ended";
+export const LOG_FILE = "start.log";
+const RECORD_FILE = "record.json";
+const TRASH = ".trash";
+
+export type SandboxRecord = { bootId: string; handle: SandboxHandle };
+
+/** Where commands find things: under neutral names, except without a mount namespace of their own. */
+export function sandboxPaths(driver: DriverName, dir: string): SandboxPaths {
+  if (driver !== "host") return INSIDE;
+  return { assets: join(dir, "ro"), io: join(dir, "io"), home: join(dir, "home") };
+}
+
+/** @throws ServiceError `sandbox_start_failed` if it exists: a retry gets a fresh folder. */
+export function makeDirectory(dir: string, assets: string[]): void {
+  if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$/.test(basename(dir))) {
+    throw new ServiceError("instance_invalid", `${basename(dir)} cannot name a sandbox`);
+  }
+  try {
+    mkdirSync(dirname(dir), { recursive: true, mode: 0o700 });
+    mkdirSync(dir, { mode: 0o700 });
+    for (const name of ["ro", "io", "shm", "overlay", "home"]) {
+      mkdirSync(join(dir, name), { mode: 0o700 });
+    }
+    mkdirSync(join(dir, "ro", "shell"), { mode: 0o700 });
+    for (const asset of assets) linkOrCopy(asset, join(dir, "ro", assetName(asset)));
+  } catch (error) {
+    throw new ServiceError("sandbox_start_failed", `cannot make ${dir}: ${error}`, {
+      cause: error,
+    });
+  }
+}
+
+/** A link saves the copy, but not across file systems and not without end. */
+function linkOrCopy(from: string, to: string): void {
+  try {
+    linkSync(from, to);
+  } catch {
+    copyFileSync(from, to);
+  }
+}
+
+/** `<hash>-supervisor` on disk is `supervisor` inside. */
+function assetName(path: string): string {
+  return basename(path).replace(/^[0-9a-f]+-/, "");
+}
+
+/** Atomic: the reaper reads it after any kind of death. */
+export function writeRecord(record: SandboxRecord): void {
+  const path = join(record.handle.dir, RECORD_FILE);
+  writeFileSync(`${path}.new`, JSON.stringify(record), { mode: 0o600 });
+  renameSync(`${path}.new`, path);
+}
+
+export function readRecord(dir: string): SandboxRecord | null {
+  try {
+    return JSON.parse(readFileSync(join(dir, RECORD_FILE), "utf8"));
+  } catch {
+    return null;
+  }
+}
+
+export function trashOf(root: string): string {
+  return join(root, TRASH);
+}
+
+/** Takes the folder out of the way at once; its contents are removed at leisure. Null: already gone. */
+export function moveToTrash(dir: string): string | null {
+  const trash = trashOf(dirname(dir));
+  const target = join(trash, `${basename(dir)}.${crypto.randomUUID().slice(0, 8)}`);
+  mkdirSync(trash, { recursive: true, mode: 0o700 });
+  try {
+    renameSync(dir, target);
+    return target;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
+    throw error;
+  }
+}

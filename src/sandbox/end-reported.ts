@@ -1,0 +1,12 @@
+import type { Log } from "../telemetry/log.ts";
+import { endSandbox } from "./end.ts";
+import type { SandboxHandle } from "./sandbox.ts";
+
+/** Ends a sandbox at once. What could not be killed or deleted is told to the operator. */
+export async function endReported(handle: SandboxHandle, log: Log): Promise<void> {
+  const { clean, survivors, removed } = await endSandbox(handle, { graceMs: 0 });
+  if (!clean) log.error("a sandbox left processes behind", { sandbox: handle.id, survivors });
+  removed.catch((error) => {
+    log.error("a sandbox's files could not be deleted", { sandbox: handle.id, why: String(error) });
+  });
+}

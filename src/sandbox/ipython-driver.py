@@ -1,0 +1,199 @@
+"""Runs Python cells for the service: one session, one client at a time, over a Unix socket.
+
+Request: u32 length (little endian), JSON {"code", "max_bytes"}. Answers: u32 length, one letter, payload:
+"h" hello, "o" output as it comes, "d" done as JSON {"ok", "cut"}. Output is whatever reaches descriptors
+1 and 2, so that subprocesses and C code count as well. Of more than max_bytes the two ends are kept.
+"""
+
+import ast
+import collections
+import json
+import os
+import signal
+import socket
+import struct
+import sys
+import threading
+import traceback
+
+CHUNK = 65536
+
+
+class Output:
+    """Reads the pipe behind descriptors 1 and 2 for ever, so that nobody ever blocks on it."""
+
+    def __init__(self):
+        self.read_end, write_end = os.pipe()
+        os.dup2(write_end, 1)
+        os.dup2(write_end, 2)
+        os.close(write_end)
+        os.set_inheritable(self.read_end, False)
+        sys.stdout = open(1, "w", encoding="utf-8", errors="replace", buffering=1, closefd=False)
+        sys.stderr = open(2, "w", encoding="utf-8", errors="replace", buffering=1, closefd=False)
+        self.ended = threading.Event()
+        self.begin(None, b"", 0)
+        threading.Thread(target=self.read, daemon=True).start()
+
+    def begin(self, client, end_mark, max_bytes):
+        self.ended.clear()
+        self.head_left = (max_bytes + 1) // 2
+        self.tail_limit = max_bytes // 2
+        self.tail, self.tail_length, self.cut = collections.deque(), 0, 0
+        self.held = b""
+        self.end_mark = end_mark
+        self.client = client
+
+    def read(self):
+        while True:
+            data = os.read(self.read_end, CHUNK)
+            if self.end_mark:
+                self.take(self.held + data)
+
+    def take(self, data):
+        """Passes on all but what may be the beginning of the end mark."""
+        at = data.find(self.end_mark)
+        if at < 0:
+            at = max(0, len(data) - len(self.end_mark) + 1)
+            self.held = data[at:]
+            self.keep(data[:at])
+            return
+        self.keep(data[:at])
+        for piece in self.tail:
+            self.send(piece)
+        self.end_mark = b""
+        self.ended.set()
+
+    def keep(self, data):
+        if self.head_left > 0 and data:
+            self.send(data[: self.head_left])
+            data, rest = data[self.head_left :], len(data)
+            self.head_left -= rest - len(data)
+        if not data:
+            return
+        self.tail.append(data)
+        self.tail_length += len(data)
+        while self.tail_length > self.tail_limit:
+            over = self.tail_length - self.tail_limit
+            first = self.tail.popleft()
+            if len(first) > over:
+                self.tail.appendleft(first[over:])
+            self.cut += min(over, len(first))
+            self.tail_length -= min(over, len(first))
+
+    def send(self, data):
+        try:
+            send(self.client, b"o", data)
+        except OSError:
+            pass  # The client is gone; the cell goes on.
+
+
+def send(client, kind, payload):
+    client.sendall(struct.pack("<I", len(payload) + 1) + kind + payload)
+
+
+def receive(client):
+    """The next request, or None when the client has left."""
+    data = b""
+    while len(data) < 4 or len(data) < 4 + struct.unpack("<I", data[:4])[0]:
+        more = client.recv(1 << 20)
+        if not more:
+            return None
+        data += more
+    return json.loads(data[4:])
+
+
+class Plain:
+    """Python alone, for images without IPython."""
+
+    def __init__(self):
+        self.names = {"__name__": "__main__", "__builtins__": __builtins__}
+
+    def run(self, code):
+        try:
+            tree = ast.parse(code, "<cell>")
+            last = None
+            if tree.body and isinstance(tree.body[-1], ast.Expr):
+                last = ast.Expression(tree.body.pop().value)
+            exec(compile(tree, "<cell>", "exec"), self.names)
+            if last is not None:
+                sys.displayhook(eval(compile(last, "<cell>", "eval"), self.names))
+            return True
+        except BaseException as error:
+            frames = error.__traceback__.tb_next if error.__traceback__ else None
+            traceback.print_exception(type(error), error, frames)
+            return False
+
+
+def ipython():
+    from IPython.core.interactiveshell import InteractiveShell
+    from traitlets.config import Config
+
+    config = Config()
+    config.HistoryManager.enabled = False
+    config.InteractiveShell.colors = "NoColor"
+    config.InteractiveShell.autoawait = False
+    shell = InteractiveShell.instance(config=config)
+    shell.displayhook.write_output_prompt = lambda: None
+    sys.modules["__main__"].__dict__.setdefault("__file__", "<cell>")
+
+    class Session:
+        def run(self, code):
+            return bool(shell.run_cell(code, store_history=True).success)
+
+    return Session()
+
+
+def serve(listener, output, session):
+    # An interrupt that comes when no cell runs is late and hits nothing.
+    def late(*_):
+        return None
+
+    while True:
+        client, _ = listener.accept()
+        try:
+            send(client, b"h", b"")
+            while (request := receive(client)) is not None:
+                mark = b"\x00end " + os.urandom(16) + b"\x00"
+                output.begin(client, mark, request["max_bytes"])
+                ok = False
+                try:
+                    signal.signal(signal.SIGINT, signal.default_int_handler)
+                    ok = session.run(request["code"])
+                except KeyboardInterrupt:
+                    pass
+                finally:
+                    signal.signal(signal.SIGINT, late)
+                for stream in (sys.stdout, sys.stderr):
+                    try:
+                        stream.flush()
+                    except Exception:
+                        pass
+                os.write(2, mark)
+                output.ended.wait()
+                send(client, b"d", json.dumps({"ok": ok, "cut": output.cut}).encode())
+        except OSError:
+            pass
+        finally:
+            client.close()
+
+
+def main():
+    path = sys.argv[1]
+    signal.signal(signal.SIGINT, lambda *_: None)
+    # Bound before the slow import: the service connects early and waits for the hello.
+    listener = socket.socket(socket.AF_UNIX)
+    if os.path.lexists(path):
+        os.unlink(path)
+    listener.bind(path)
+    listener.listen(8)
+    output = Output()
+    sys.argv = [""]
+    sys.path[0] = ""
+    try:
+        session = ipython()
+    except Exception:
+        session = Plain()
+    serve(listener, output, session)
+
+
+main()

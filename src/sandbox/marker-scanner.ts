@@ -1,0 +1,75 @@
+export type Marker = { status: number; cwd: string };
+
+const START = "\x1b]777;";
+const MAX_MARKER_BYTES = 8192;
+
+/** Finds the end of a command in what a shell prints, looking at every byte once. */
+export class MarkerScanner {
+  readonly #emit: (bytes: Buffer) => void;
+  #prefix: Buffer | null = null;
+  /** The end of what came so far, where it may be the beginning of a marker. */
+  #held = Buffer.alloc(0);
+
+  constructor(emit: (bytes: Buffer) => void) {
+    this.#emit = emit;
+  }
+
+  expect(nonce: string): void {
+    this.#prefix = Buffer.from(`${START}${nonce};`);
+  }
+
+  /** Hands on what is output; the marker, if this chunk completes it, is taken out. */
+  push(chunk: Buffer): Marker | null {
+    const prefix = this.#prefix;
+    const bytes = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk]);
+    this.#held = Buffer.alloc(0);
+    if (prefix === null) {
+      this.#emit(bytes);
+      return null;
+    }
+    const at = bytes.indexOf(prefix);
+    if (at < 0) {
+      this.#hold(bytes, possibleStart(bytes, prefix));
+      return null;
+    }
+    const found = parse(bytes.subarray(at + prefix.length));
+    if (found === null) {
+      // Incomplete so far; endless would be a lie.
+      this.#hold(bytes, bytes.length - at > MAX_MARKER_BYTES ? bytes.length : at);
+      return null;
+    }
+    this.#prefix = null;
+    this.#emit(bytes.subarray(0, at));
+    const rest = bytes.subarray(at + prefix.length + found.length);
+    if (rest.length > 0) this.#emit(rest);
+    return found.marker;
+  }
+
+  #hold(bytes: Buffer, from: number): void {
+    if (from > 0) this.#emit(bytes.subarray(0, from));
+    this.#held = Buffer.from(bytes.subarray(from));
+  }
+}
+
+/** Where the last bytes match the beginning of `prefix`. */
+function possibleStart(bytes: Buffer, prefix: Buffer): number {
+  const first = Math.max(0, bytes.length - prefix.length + 1);
+  for (let at = bytes.indexOf(0x1b, first); at >= 0; at = bytes.indexOf(0x1b, at + 1)) {
+    if (prefix.subarray(0, bytes.length - at).equals(bytes.subarray(at))) return at;
+  }
+  return bytes.length;
+}
+
+/** `status;length;cwd BEL` */
+function parse(bytes: Buffer): { marker: Marker; length: number } | null {
+  const numbers = bytes
+    .subarray(0, 32)
+    .toString("latin1")
+    .match(/^(\d+);(\d+);/);
+  if (numbers === null) return null;
+  const start = numbers[0].length;
+  const end = start + Number(numbers[2]);
+  if (bytes.length <= end) return null;
+  const cwd = bytes.subarray(start, end).toString("utf8");
+  return { marker: { status: Number(numbers[1]), cwd }, length: end + 1 };
+}

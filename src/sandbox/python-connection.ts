@@ -1,0 +1,117 @@
+import { closeSync, constants, fstatSync, openSync } from "node:fs";
+import type { Socket } from "bun";
+import type { BoundedOutput } from "../lib/bounded-output.ts";
+
+/** Of one message from the driver, which is the sandbox's and may say anything. */
+const MAX_MESSAGE_BYTES = 1 << 20;
+/** Not in Bun's constants: opens the name and not what it leads to. */
+const O_PATH = 0o10000000;
+
+export type CellEnd = { ok: boolean; cut: number };
+
+/** One connection to the driver; see its docstring for the messages. */
+export class PythonConnection {
+  readonly hello: Promise<boolean>;
+  readonly #hello = Promise.withResolvers<boolean>();
+  #socket: Socket | null = null;
+  #rest: Buffer = Buffer.alloc(0);
+  #unsent: Uint8Array = new Uint8Array();
+  #output: BoundedOutput | null = null;
+  #done: ((done: CellEnd | null) => void) | null = null;
+
+  private constructor() {
+    this.hello = this.#hello.promise;
+  }
+
+  /**
+   * Null: nobody listens there. The sandbox may have put a link there instead, to a socket of the host,
+   * so that the name is opened without following and then connected to by descriptor. That also makes
+   * any path short enough for a socket's address.
+   */
+  static async open(path: string): Promise<PythonConnection | null> {
+    let fd: number;
+    try {
+      fd = openSync(path, O_PATH | constants.O_NOFOLLOW);
+    } catch {
+      return null;
+    }
+    try {
+      if (!fstatSync(fd).isSocket()) return null;
+      const connection = new PythonConnection();
+      connection.#socket = await Bun.connect({
+        unix: `/proc/self/fd/${fd}`,
+        socket: {
+          data: (_socket, bytes) => connection.#receive(bytes),
+          drain: () => connection.#flush(),
+          close: () => connection.close(),
+          error: () => connection.close(),
+        },
+      });
+      return connection;
+    } catch {
+      return null;
+    } finally {
+      closeSync(fd);
+    }
+  }
+
+  get open(): boolean {
+    return this.#socket !== null;
+  }
+
+  /** Null: the driver went away. */
+  run(code: string, maxBytes: number, output: BoundedOutput): Promise<CellEnd | null> {
+    const body = Buffer.from(JSON.stringify({ code, max_bytes: maxBytes }));
+    const length = Buffer.alloc(4);
+    length.writeUInt32LE(body.length);
+    this.#output = output;
+    this.#unsent = Buffer.concat([length, body]);
+    return new Promise((resolve) => {
+      this.#done = resolve;
+      this.#flush();
+    });
+  }
+
+  close(): void {
+    this.#socket?.terminate();
+    this.#socket = null;
+    this.#hello.resolve(false);
+    this.#done?.(null);
+  }
+
+  #flush(): void {
+    const written = this.#socket?.write(this.#unsent) ?? -1;
+    if (written < 0) this.close();
+    else this.#unsent = this.#unsent.subarray(written);
+  }
+
+  #receive(chunk: Buffer): void {
+    let bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
+    while (bytes.length >= 4) {
+      const length = bytes.readUInt32LE(0);
+      if (length === 0 || length > MAX_MESSAGE_BYTES) {
+        this.close();
+        return;
+      }
+      if (bytes.length < 4 + length) break;
+      this.#take(String.fromCharCode(bytes[4] ?? 0), bytes.subarray(5, 4 + length));
+      bytes = bytes.subarray(4 + length);
+    }
+    this.#rest = Buffer.from(bytes);
+  }
+
+  #take(kind: string, payload: Buffer): void {
+    if (kind === "h") this.#hello.resolve(true);
+    else if (kind === "o") this.#output?.push(payload);
+    else if (kind === "d") this.#done?.(parseEnd(payload));
+  }
+}
+
+function parseEnd(payload: Buffer): CellEnd | null {
+  try {
+    const { ok, cut } = JSON.parse(payload.toString());
+    return { ok: ok === true, cut: Number.isSafeInteger(cut) ? cut : 0 };
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,538 @@
+/*
+ * The first process of a sandbox: starts commands, carries their bytes, and ends everything when the
+ * service's end of its socket closes, however the service died.
+ *
+ *   cc -static -nostdlib -O2 -fno-stack-protector -fno-builtin -o dist/supervisor.bin src/sandbox/supervisor.c
+ *
+ * It has no libc and no headers, so that it runs in any image and any C compiler for x86_64 Linux builds
+ * it (also tcc). Memory is static: nothing the payload does makes it grow. One thread, one poll loop, and
+ * no call in it that can block: a command that floods, hangs or never reads costs the others nothing.
+ *
+ * Frames on descriptor 3, both ways, little endian: u32 length of the payload, u8 type, u32 stream, payload.
+ * A stream is one process started by SPAWN. Each direction of a stream has a window of bytes which its
+ * reader renews with CREDIT, so that a slow reader stops one stream and not the socket.
+ */
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long u64;
+
+asm(".globl _start\n_start: xorl %ebp, %ebp\n movq %rsp, %rdi\n andq $-16, %rsp\n call supervise\n"
+    ".globl syscall6\nsyscall6: movq %rdi, %rax\n movq %rsi, %rdi\n movq %rdx, %rsi\n movq %rcx, %rdx\n"
+    " movq %r8, %r10\n movq %r9, %r8\n movq 8(%rsp), %r9\n syscall\n ret\n"
+    /* The compiler may call these two; both run forward, so that memcpy also moves bytes down. */
+    ".globl memcpy\nmemcpy: movq %rdi, %rax\n movq %rdx, %rcx\n rep movsb\n ret\n"
+    ".globl memset\nmemset: movq %rdi, %r8\n movl %esi, %eax\n movq %rdx, %rcx\n rep stosb\n movq %r8, %rax\n ret\n");
+
+long syscall6(long number, long a, long b, long c, long d, long e, long f);
+void *memcpy(void *to, const void *from, u64 bytes);
+void *memset(void *to, int value, u64 bytes);
+#define sys(n, a, b, c, d) syscall6(n, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
+
+enum { READ = 0, WRITE = 1, OPEN = 2, CLOSE = 3, FSTAT = 5, POLL = 7, SIGACTION = 13, SIGPROCMASK = 14,
+  IOCTL = 16, GETPID = 39, SENDTO = 44, RECVFROM = 45, FORK = 57, EXECVE = 59, WAIT4 = 61, KILL = 62,
+  FCNTL = 72, CHDIR = 80, MKDIR = 83, FCHMOD = 91, UMASK = 95, SETSID = 112, PRCTL = 157, EXIT_GROUP = 231,
+  SIGNALFD4 = 289, DUP3 = 292, PIPE2 = 293, PRLIMIT64 = 302, CLOSE_RANGE = 436 };
+enum { ENOENT = 2, EIO = 5, E2BIG = 7, EAGAIN = 11, EACCES = 13, EEXIST = 17, ENOTDIR = 20, EISDIR = 21,
+  EINVAL = 22, EFBIG = 27 };
+enum { O_RDWR = 2, O_CREAT = 0100, O_NOCTTY = 0400, O_TRUNC = 01000, O_NONBLOCK = 04000, O_CLOEXEC = 02000000 };
+enum { POLLIN = 1, POLLOUT = 4, POLLERR = 8, POLLHUP = 16 };
+
+/* Message types; `frames.ts` has the same numbers. */
+enum { SPAWN = 1, DATA = 2, END_OF_INPUT = 3, SIGNAL = 4, TTY_RESET = 5, CREDIT = 6, PING = 7,
+  READY = 16, STARTED = 17, FAILED = 18, STDOUT = 19, STDERR = 20, EXITED = 21, CONSUMED = 22, PONG = 23 };
+enum { NULL_STDIO = 0, PIPES = 1, TERMINAL = 2, READ_FILE = 3, WRITE_FILE = 4 };
+enum { LEADER_GROUP = 0, FOREGROUND = 1, FOREGROUND_BUT_LEADER = 2 };
+
+enum { CONTROL = 3, HEADER = 9, STREAMS = 64, INPUT_WINDOW = 65536, CHUNK = 16384, RESERVE = 4096,
+  FRAME_MAX = 262144, OUT_MAX = 196608, ARGS_MAX = 1024, VERSION = 1,
+  /* What one command may still have in its pipes when it ends; a grandchild that floods gets no more. */
+  DRAIN_MAX = 1048576 };
+
+struct stream {
+  u32 id;
+  int used, kind, pid;
+  int input, output, error, status; /* our ends; -1 when closed. A terminal has input == output */
+  int started, failed, exited, code, input_ended, quiet;
+  u32 drained, consumed, head, tail;
+  u64 credit;
+  u8 buffer[INPUT_WINDOW];
+};
+struct pollfd { int fd; short events, revents; };
+
+static struct stream streams[STREAMS];
+static u8 in[FRAME_MAX + HEADER], out[OUT_MAX], scratch[65536];
+static u32 in_length, out_head, out_tail;
+static char *arguments[ARGS_MAX + 1], *environment[ARGS_MAX + 1];
+static int self, signal_fd;
+
+static void close_fd(int *fd) {
+  if (*fd >= 0) sys(CLOSE, *fd, 0, 0, 0);
+  *fd = -1;
+}
+
+static u32 get32(const u8 *p) { return p[0] | p[1] << 8 | p[2] << 16 | (u32)p[3] << 24; }
+static void put32(u8 *p, u32 v) { p[0] = v; p[1] = v >> 8; p[2] = v >> 16; p[3] = v >> 24; }
+
+/* ---- the end ---- */
+
+/* Without a PID namespace (the host driver) our exit ends nobody else. As subreaper we inherit whoever
+   loses its parent, so that killing our children again and again reaches all that they started. */
+static void kill_descendants(void) {
+  for (int round = 0; round < 400; round++) {
+    int fd = sys(OPEN, "/proc/thread-self/children", O_CLOEXEC, 0, 0);
+    long n = fd < 0 ? 0 : sys(READ, fd, scratch, sizeof scratch, 0);
+    close_fd(&fd);
+    for (long i = 0, pid = 0; i < n; i++) {
+      if (scratch[i] >= '0' && scratch[i] <= '9') pid = pid * 10 + scratch[i] - '0';
+      else if (pid) sys(KILL, pid, 9, 0, 0), pid = 0;
+    }
+    while (sys(WAIT4, -1, 0, 1, 0) > 0) {}
+    if (n <= 0) return;
+    sys(POLL, 0, 0, 5, 0);
+  }
+}
+
+static void end(int code) {
+  if (self != 1) kill_descendants();
+  sys(EXIT_GROUP, code, 0, 0, 0);
+}
+
+/* ---- frames out ---- */
+
+static u32 room(void) {
+  if (out_head == out_tail) out_head = out_tail = 0;
+  if (out_head > OUT_MAX / 2) {
+    memcpy(out, out + out_head, out_tail - out_head);
+    out_tail -= out_head;
+    out_head = 0;
+  }
+  return OUT_MAX - out_tail;
+}
+
+static void header(u32 type, u32 id, u32 length) {
+  put32(out + out_tail, length);
+  out[out_tail + 4] = type;
+  put32(out + out_tail + 5, id);
+  out_tail += HEADER + length;
+}
+
+/* A frame of up to two numbers. The callers leave RESERVE bytes free, so that these always fit. */
+static void send_numbers(u32 type, u32 id, int count, u32 a, u32 b) {
+  u8 *payload = out + out_tail + HEADER;
+  if (count > 0) put32(payload, a);
+  if (count > 1) put32(payload + 4, b);
+  header(type, id, count * 4);
+}
+
+static void flush(void) {
+  while (out_head < out_tail) {
+    long n = syscall6(SENDTO, CONTROL, (long)(out + out_head), out_tail - out_head, 0x4040, 0, 0);
+    if (n == -EAGAIN) return;
+    if (n <= 0) end(0);
+    out_head += n;
+  }
+}
+
+/* ---- the child's side of a start: nothing here returns ---- */
+
+static void fail(int error) {
+  u8 message[4];
+  put32(message, error < 0 ? -error : error);
+  sys(WRITE, 3, message, 4, 0);
+  sys(EXIT_GROUP, 127, 0, 0, 0);
+}
+
+static void execute(void) {
+  char *name = arguments[0], *path = "/usr/bin:/bin";
+  int slash = 0, error = ENOENT;
+  for (char *c = name; *c; c++) slash |= *c == '/';
+  if (slash) fail(sys(EXECVE, name, arguments, environment, 0));
+  for (char **e = environment; *e; e++)
+    if ((*e)[0] == 'P' && (*e)[1] == 'A' && (*e)[2] == 'T' && (*e)[3] == 'H' && (*e)[4] == '=') path = *e + 5;
+  while (*name) {
+    u8 *to = scratch;
+    while (*path && *path != ':' && to < scratch + 4096) *to++ = *path++;
+    *to++ = '/';
+    for (char *c = name; *c && to < scratch + 8192; c++) *to++ = *c;
+    *to = 0;
+    long result = sys(EXECVE, scratch, arguments, environment, 0);
+    if (result == -EACCES) error = EACCES;
+    else if (result != -ENOENT && result != -ENOTDIR) fail(result);
+    if (!*path++) break;
+  }
+  fail(error);
+}
+
+/* Reads or writes one file as this process, so that a fifo or a dead mount hangs it and not the loop. */
+static void copy_file(int kind, u64 argument) {
+  char *path = arguments[0];
+  long stat[18], left, n, sum = 0;
+  if (kind == WRITE_FILE)
+    for (char *c = path + 1; *path && *c; c++)
+      if (*c == '/') { *c = 0; sys(MKDIR, path, 0777, 0, 0); *c = '/'; }
+  /* O_NONBLOCK: opening a fifo must not wait for its other end. */
+  int flags = O_NOCTTY | O_NONBLOCK | O_CLOEXEC | (kind == WRITE_FILE ? O_CREAT | O_TRUNC | WRITE : 0);
+  int fd = sys(OPEN, path, flags, 0600, 0);
+  if (fd < 0) fail(fd);
+  sys(FSTAT, fd, stat, 0, 0);
+  if (((u32)stat[3] & 0170000) == 0040000) fail(EISDIR);
+  if (((u32)stat[3] & 0170000) != 0100000) fail(EINVAL);
+  if (kind == READ_FILE && (u64)stat[6] > argument) fail(EFBIG);
+  if (kind == WRITE_FILE) sys(FCHMOD, fd, argument & 07777, 0, 0);
+  sys(CLOSE, 3, 0, 0, 0); /* Tells PID 1 that the file is open. */
+  int from = kind == READ_FILE ? fd : 0, to = kind == READ_FILE ? 1 : fd;
+  while ((n = sys(READ, from, scratch, sizeof scratch, 0)) > 0) {
+    if (kind == READ_FILE && (u64)(sum += n) > argument) sys(EXIT_GROUP, EFBIG, 0, 0, 0);
+    for (left = 0; left < n;) {
+      long written = sys(WRITE, to, scratch + left, n - left, 0);
+      if (written < 0) sys(EXIT_GROUP, -written, 0, 0, 0);
+      left += written;
+    }
+  }
+  sys(EXIT_GROUP, -n, 0, 0, 0);
+}
+
+static void become(int kind, u64 argument, const char *cwd, const int stdio[3], int status) {
+  u64 no_signals = 0;
+  sys(SETSID, 0, 0, 0, 0);
+  for (int i = 0; i < 3; i++) sys(DUP3, stdio[i], i, 0, 0);
+  if (status == 3) sys(FCNTL, 3, 2, 1, 0);
+  else sys(DUP3, status, 3, O_CLOEXEC, 0); /* Also closes our copy of the control socket. */
+  if (sys(CLOSE_RANGE, 4, ~0u, 0, 0) < 0)
+    for (int i = 4; i < 4096; i++) sys(CLOSE, i, 0, 0, 0);
+  if (kind == TERMINAL) sys(IOCTL, 0, 0x540e /* TIOCSCTTY */, 0, 0);
+  sys(SIGPROCMASK, 2, &no_signals, 0, 8);
+  sys(UMASK, 022, 0, 0, 0);
+  if (*cwd) {
+    long error = sys(CHDIR, cwd, 0, 0, 0);
+    if (error < 0) fail(error);
+  }
+  if (kind == READ_FILE || kind == WRITE_FILE) copy_file(kind, argument);
+  execute();
+}
+
+/* ---- starting a stream ---- */
+
+/* The modes that every command finds, whatever the one before did to them: lines, signals, no echo. */
+static void reset_terminal(int master) {
+  struct { u32 iflag, oflag, cflag, lflag; u8 line, control[19]; } modes;
+  memset(&modes, 0, sizeof modes);
+  modes.iflag = 0040400; /* ICRNL | IUTF8 */
+  modes.cflag = 0000277; /* B38400 | CS8 | CREAD */
+  modes.lflag = 0000003; /* ISIG | ICANON */
+  modes.control[0] = 3; modes.control[1] = 28; modes.control[2] = 127; modes.control[3] = 21;
+  modes.control[4] = 4; modes.control[6] = 1; modes.control[10] = 26;
+  sys(IOCTL, master, 0x5402 /* TCSETS */, &modes, 0);
+  sys(IOCTL, master, 0x540b /* TCFLSH */, 1, 0); /* What we wrote and nobody has read. */
+}
+
+static int open_terminal(int *master, int *slave) {
+  int unlock = 0;
+  u16 size[4] = { 50, 200, 0, 0 };
+  *master = sys(OPEN, "/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK, 0, 0);
+  if (*master < 0) return *master;
+  sys(IOCTL, *master, 0x40045431 /* TIOCSPTLCK */, &unlock, 0);
+  *slave = sys(IOCTL, *master, 0x5441 /* TIOCGPTPEER */, O_RDWR | O_NOCTTY | O_CLOEXEC, 0);
+  if (*slave < 0) return *slave;
+  sys(IOCTL, *master, 0x5414 /* TIOCSWINSZ */, size, 0);
+  reset_terminal(*master);
+  return 0;
+}
+
+/* Ours does not block; the child's must, since programs expect that. */
+static int open_pipe(int *ours, int *theirs, int ours_is_writer) {
+  int fds[2];
+  long error = sys(PIPE2, fds, O_CLOEXEC, 0, 0);
+  if (error < 0) return error;
+  *ours = fds[ours_is_writer];
+  *theirs = fds[!ours_is_writer];
+  sys(FCNTL, *ours, 4, O_NONBLOCK | ours_is_writer, 0);
+  return 0;
+}
+
+static struct stream *find(u32 id) {
+  for (int i = 0; i < STREAMS; i++)
+    if (streams[i].used && streams[i].id == id) return &streams[i];
+  return 0;
+}
+
+static struct stream *claim(u32 id) {
+  for (int i = 0; i < STREAMS; i++) {
+    struct stream *s = &streams[i];
+    if (s->used) continue;
+    memset(s, 0, sizeof *s - sizeof s->buffer); /* The buffer stays untouched, hence unmapped. */
+    s->id = id;
+    s->used = 1;
+    s->input = s->output = s->error = s->status = -1;
+    return s;
+  }
+  return 0;
+}
+
+static void release(struct stream *s) {
+  if (s->kind == TERMINAL) s->input = -1;
+  close_fd(&s->input);
+  close_fd(&s->output);
+  close_fd(&s->error);
+  close_fd(&s->status);
+  s->used = 0;
+}
+
+static int open_stdio(struct stream *s, int theirs[3]) {
+  int error = 0, null = 0;
+  if (s->kind == TERMINAL) {
+    error = open_terminal(&s->output, &theirs[0]);
+    s->input = s->output;
+    theirs[1] = theirs[2] = theirs[0];
+    return error;
+  }
+  if (s->kind != PIPES) null = sys(OPEN, "/dev/null", O_RDWR | O_CLOEXEC, 0, 0);
+  if (null < 0) return null;
+  theirs[0] = theirs[1] = theirs[2] = null;
+  if (s->kind == PIPES || s->kind == WRITE_FILE) error = open_pipe(&s->input, &theirs[0], 1);
+  if (!error && (s->kind == PIPES || s->kind == READ_FILE)) error = open_pipe(&s->output, &theirs[1], 0);
+  if (!error && s->kind == PIPES) error = open_pipe(&s->error, &theirs[2], 0);
+  return error;
+}
+
+/* Splits the strings of a SPAWN: cwd, arguments, environment, each with its closing zero. */
+static int split(char *text, char *stop, u32 argc, u32 envc) {
+  if (!argc || argc > ARGS_MAX || envc > ARGS_MAX || text >= stop || stop[-1]) return -E2BIG;
+  for (u32 i = 0; i <= argc + envc; i++) {
+    if (text >= stop) return -EINVAL;
+    if (i) *(i <= argc ? &arguments[i - 1] : &environment[i - 1 - argc]) = text;
+    while (*text++) {}
+  }
+  arguments[argc] = environment[envc] = 0;
+  return 0;
+}
+
+/* Payload: u8 kind, u32 window, u64 argument, u16 argc, u16 envc, strings. */
+static void spawn(u32 id, u8 *payload, u32 length) {
+  int theirs[3] = { -1, -1, -1 }, status = -1, error = find(id) ? -EEXIST : length < 18 ? -EINVAL : 0;
+  struct stream *s = error ? 0 : claim(id);
+  if (!error && !s) error = -EAGAIN;
+  if (!error) error = split((char *)payload + 17, (char *)payload + length, payload[13] | payload[14] << 8,
+    payload[15] | payload[16] << 8);
+  if (!error) {
+    s->kind = payload[0];
+    s->credit = get32(payload + 1);
+    error = open_stdio(s, theirs);
+  }
+  if (!error) error = open_pipe(&s->status, &status, 0);
+  if (!error) error = s->pid = sys(FORK, 0, 0, 0, 0);
+  if (!error) become(s->kind, get32(payload + 5) | (u64)get32(payload + 9) << 32, (char *)payload + 17, theirs, status);
+  if (theirs[1] == theirs[0]) theirs[1] = -1;
+  if (theirs[2] == theirs[0] || theirs[2] == theirs[1]) theirs[2] = -1;
+  for (int i = 0; i < 3; i++) close_fd(&theirs[i]);
+  close_fd(&status);
+  if (error >= 0) return;
+  if (s) release(s);
+  send_numbers(FAILED, id, 1, -error, 0);
+}
+
+/* ---- frames in ---- */
+
+static void signal_stream(struct stream *s, u32 number, u32 scope) {
+  int group = s->pid;
+  if (s->exited) return; /* Its number may belong to somebody else by now. */
+  if (scope != LEADER_GROUP && sys(IOCTL, s->output, 0x540f /* TIOCGPGRP */, &group, 0) < 0) return;
+  if (scope == FOREGROUND_BUT_LEADER && group == s->pid) return;
+  if (group > 1) sys(KILL, -group, number, 0, 0);
+}
+
+static void take_input(struct stream *s, u8 *bytes, u32 length) {
+  if (s->input < 0) { s->consumed += length; return; }
+  if (s->head && s->tail + length > INPUT_WINDOW) {
+    memcpy(s->buffer, s->buffer + s->head, s->tail - s->head);
+    s->tail -= s->head;
+    s->head = 0;
+  }
+  if (s->tail + length > INPUT_WINDOW) end(3); /* The service broke the window: a bug in it. */
+  memcpy(s->buffer + s->tail, bytes, length);
+  s->tail += length;
+}
+
+static void obey(u32 type, u32 id, u8 *payload, u32 length) {
+  struct stream *s = find(id);
+  if (type == SPAWN) spawn(id, payload, length);
+  else if (type == PING) send_numbers(PONG, id, 0, 0, 0);
+  else if (!s) return; /* It ended while the message was on its way. */
+  else if (type == DATA) take_input(s, payload, length);
+  else if (type == END_OF_INPUT) s->input_ended = 1;
+  else if (type == SIGNAL && length >= 8) signal_stream(s, get32(payload), get32(payload + 4));
+  else if (type == TTY_RESET && s->kind == TERMINAL) 
+    s->consumed += s->tail - s->head, s->head = s->tail = 0, reset_terminal(s->output);
+  else if (type == CREDIT && length >= 4) s->credit += get32(payload);
+}
+
+static void receive(void) {
+  long n = syscall6(RECVFROM, CONTROL, (long)(in + in_length), sizeof in - in_length, 0x40, 0, 0);
+  if (n == 0 || (n < 0 && n != -EAGAIN)) end(0);
+  if (n > 0) in_length += n;
+}
+
+static void obey_all(void) {
+  u32 at = 0;
+  while (in_length - at >= HEADER && room() >= RESERVE / 2) {
+    u32 length = get32(in + at);
+    if (length > FRAME_MAX) end(3);
+    if (in_length - at < HEADER + length) break;
+    obey(in[at + 4], get32(in + at + 5), in + at + HEADER, length);
+    at += HEADER + length;
+  }
+  if (at) memcpy(in, in + at, in_length - at);
+  in_length -= at;
+}
+
+/* ---- streams ---- */
+
+static void reap(void) {
+  int status, pid;
+  while (sys(READ, signal_fd, scratch, sizeof scratch, 0) > 0) {}
+  while ((pid = sys(WAIT4, -1, &status, 1, 0)) > 0)
+    for (int i = 0; i < STREAMS; i++)
+      if (streams[i].used && streams[i].pid == pid) streams[i].exited = 1, streams[i].code = status;
+}
+
+static void write_input(struct stream *s) {
+  while (s->input >= 0 && s->head < s->tail) {
+    long n = sys(WRITE, s->input, s->buffer + s->head, s->tail - s->head, 0);
+    if (n == -EAGAIN || (n == -EIO && s->kind == TERMINAL)) return;
+    if (n < 0) { n = s->tail - s->head; close_fd(&s->input); }
+    s->head += n;
+    s->consumed += n;
+  }
+  if (s->head == s->tail) s->head = s->tail = 0;
+  if (s->input_ended && s->head == s->tail && s->kind != TERMINAL) close_fd(&s->input);
+}
+
+/* Reads one chunk straight into the frame that carries it. Returns whether there may be more. */
+static int forward(struct stream *s, int *fd, u32 type) {
+  u32 free = room(), most = CHUNK;
+  if (*fd < 0 || s->quiet || !s->credit || free < RESERVE + HEADER) return 0;
+  if (most > s->credit) most = s->credit;
+  if (most > free - RESERVE) most = free - RESERVE;
+  long n = sys(READ, *fd, out + out_tail + HEADER, most, 0);
+  if (n > 0) {
+    s->credit -= n;
+    if (s->exited) s->drained += n;
+    header(type, s->id, n);
+    return s->drained < DRAIN_MAX;
+  }
+  if (n == -EAGAIN) return 0;
+  if (s->kind == TERMINAL) s->quiet = 1; /* Nobody has it open just now; somebody may open it again. */
+  else close_fd(fd);
+  return 0;
+}
+
+static void check_start(struct stream *s) {
+  u8 message[4];
+  if (s->status < 0) return;
+  long n = sys(READ, s->status, message, 4, 0);
+  if (n == -EAGAIN) return;
+  close_fd(&s->status);
+  if (n == 4) { s->failed = 1; send_numbers(FAILED, s->id, 1, get32(message), 0); }
+  else { s->started = 1; send_numbers(STARTED, s->id, 1, s->pid, 0); }
+}
+
+/* Everything there is to do for one stream now; the frames it may add fit the reserve. */
+static void serve(struct stream *s) {
+  if (room() < RESERVE / 2) return;
+  check_start(s);
+  write_input(s);
+  if (s->consumed >= INPUT_WINDOW / 4 || (s->consumed && s->head == s->tail && !s->exited)) {
+    send_numbers(CONSUMED, s->id, 1, s->consumed, 0);
+    s->consumed = 0;
+  }
+  if (s->failed) { if (s->exited) release(s); return; }
+  int more = forward(s, &s->output, STDOUT) | forward(s, &s->error, STDERR);
+  /* After the exit only what was left in the pipes: a grandchild that holds them delays nothing. Without
+     window or room the rest has to wait for them. */
+  if (!s->exited || more || ((s->output >= 0 || s->error >= 0) && !s->quiet && s->drained < DRAIN_MAX
+      && (!s->credit || room() < RESERVE + HEADER))) return;
+  send_numbers(EXITED, s->id, 2, s->code & 127 ? 0 : s->code >> 8 & 255, s->code & 127);
+  release(s);
+}
+
+static void watch(struct pollfd *set, int *count, int fd, int events) {
+  if (fd < 0) return;
+  set[*count].fd = fd;
+  set[*count].events = events;
+  set[(*count)++].revents = 0;
+}
+
+static void loop(void) {
+  static struct pollfd set[2 + 4 * STREAMS];
+  for (u32 first = 0;; first++) {
+    int count = 0, wait = -1, full = room() < RESERVE + HEADER;
+    watch(set, &count, CONTROL, (room() >= RESERVE / 2 ? POLLIN : 0) | (out_head < out_tail ? POLLOUT : 0));
+    watch(set, &count, signal_fd, POLLIN);
+    for (int i = 0; i < STREAMS; i++) {
+      struct stream *s = &streams[i];
+      if (!s->used) continue;
+      watch(set, &count, s->status, POLLIN);
+      if (s->head < s->tail) watch(set, &count, s->input, POLLOUT);
+      if (s->quiet) wait = 20;
+      else if (s->credit && !full) watch(set, &count, s->output, POLLIN), watch(set, &count, s->error, POLLIN);
+      if (s->exited && s->credit && !full) wait = 0;
+    }
+    sys(POLL, set, count, wait, 0);
+    if (set[0].revents & (POLLHUP | POLLERR)) end(0);
+    if (set[0].revents & POLLIN) receive();
+    obey_all();
+    if (set[1].revents & POLLIN) reap();
+    /* Each round begins with another stream, so that none is always the one that finds the buffer full. */
+    for (int i = 0; i < STREAMS; i++) {
+      struct stream *s = &streams[(first + i) % STREAMS];
+      if (!s->used) continue;
+      if (!wait || wait == 20) s->quiet = 0;
+      serve(s);
+    }
+    flush();
+  }
+}
+
+/* ---- the beginning ---- */
+
+/* Never above what we were given: then the kernel would refuse and leave no limit of ours at all. */
+static void limit(int resource, const char *text) {
+  u64 wanted = 0, limits[2];
+  while (*text >= '0' && *text <= '9') wanted = wanted * 10 + (*text++ - '0');
+  sys(PRLIMIT64, 0, resource, 0, limits);
+  if (wanted > limits[1]) wanted = limits[1];
+  limits[0] = limits[1] = wanted;
+  sys(PRLIMIT64, 0, resource, limits, 0);
+}
+
+/* Arguments: processes, open files, bytes of one file, the home directory to make. */
+void supervise(long *stack) {
+  char **argv = (char **)(stack + 1);
+  u64 all = ~0ul, child = 1ul << 16, action[4] = { 0, 0, 0, 0 };
+  self = sys(GETPID, 0, 0, 0, 0);
+  if (stack[0] < 5) end(2);
+  /* The kernel's victim is the sandbox, not the service. Before DUMPABLE, which closes our /proc files. */
+  int fd = sys(OPEN, "/proc/self/oom_score_adj", 1 | O_CLOEXEC, 0, 0);
+  sys(WRITE, fd, "1000", 4, 0);
+  close_fd(&fd);
+  sys(PRCTL, 4 /* PR_SET_DUMPABLE */, 0, 0, 0); /* The payload has our uid: no ptrace, no /proc/1/mem. */
+  sys(PRCTL, 36 /* PR_SET_CHILD_SUBREAPER */, 1, 0, 0);
+  for (int number = 1; number <= 64; number++) sys(SIGACTION, number, action, 0, 8);
+  sys(SIGPROCMASK, 2, &all, 0, 8);
+  for (int i = 4; i < 64; i++) sys(CLOSE, i, 0, 0, 0);
+  sys(FCNTL, CONTROL, 2, 1, 0);
+  limit(6, argv[1]);
+  limit(7, argv[2]);
+  limit(1, argv[3]);
+  limit(4, "0");
+  sys(MKDIR, argv[4], 0700, 0, 0);
+  signal_fd = sys(SIGNALFD4, -1, &child, 8, O_NONBLOCK | O_CLOEXEC);
+  /* The starter's messages end here: nothing the sandbox does reaches its log. */
+  fd = sys(OPEN, "/dev/null", O_RDWR | O_CLOEXEC, 0, 0);
+  for (int i = 0; i < 3; i++) if (fd >= 0) sys(DUP3, fd, i, 0, 0);
+  if (fd > 3) close_fd(&fd);
+  send_numbers(READY, 0, 2, self, VERSION);
+  flush();
+  loop();
+}

@@ -1,0 +1,42 @@
+import type { Scheduler, Submission } from "../pipeline/scheduler.ts";
+import type { RolloutRequest } from "../protocol/rollout.ts";
+import type { Store } from "../store/store.ts";
+
+export type BackendView = {
+  id: string;
+  url: string;
+  model: string;
+  /** Trajectories that live on it now. */
+  in_flight: number;
+};
+
+export type AddBackend = {
+  url: string;
+  model?: string | undefined;
+  api_key_env?: string | undefined;
+};
+
+/** The inference servers as the routes use them. */
+export interface Backends {
+  list(): BackendView[];
+  /** Probes and adds one; adding it again changes nothing. @throws ServiceError `engine_*` */
+  add(request: AddBackend, signal: AbortSignal): Promise<BackendView>;
+  /** False when there is none of that id. Trajectories that live on it go on. */
+  remove(id: string): boolean;
+}
+
+/** What the routes are made of. */
+export type ServerParts = {
+  store: Store;
+  scheduler: Scheduler;
+  backends: Backends;
+  /** Checks a request and gives it its task kind, limits and id. @throws ServiceError */
+  accept(request: RolloutRequest): Submission;
+  maxBodyBytes: number;
+  version: string;
+};
+
+/** Bun's server, as far as a handler needs it. */
+export type ServerEnv = {
+  Bindings: { keepOpen(): void };
+};

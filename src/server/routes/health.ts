@@ -1,0 +1,37 @@
+import { Hono } from "hono";
+import type { ServerEnv, ServerParts } from "../parts.ts";
+
+export function healthRoutes({ store, scheduler, backends, version }: ServerParts) {
+  const app = new Hono<ServerEnv>();
+
+  app.get("/healthz", (c) => c.json({ status: "ok", version }));
+
+  /** Ready means: takes work. Whether model-driven work can run now is told by `backends`. */
+  app.get("/readyz", (c) => {
+    const ready = !scheduler.draining;
+    const body = { ready, draining: scheduler.draining, backends: backends.list().length };
+    return c.json(body, ready ? 200 : 503);
+  });
+
+  app.get("/v1/status", (c) => {
+    const stages = {
+      init: { pending: 0, active: 0 },
+      run: { pending: 0, active: 0 },
+      eval: { pending: 0, active: 0 },
+    };
+    for (const { stage, state, count } of store.unfinishedCounts()) {
+      stages[stage][state as "pending" | "active"] = count;
+    }
+    const { draining, unfinished, staleAnswers } = scheduler;
+    return c.json({
+      version,
+      draining,
+      unfinished,
+      stages,
+      finished_cursor: store.finishedCursor,
+      stale_answers: staleAnswers,
+    });
+  });
+
+  return app;
+}

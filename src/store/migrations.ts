@@ -1,0 +1,86 @@
+import type { Database } from "bun:sqlite";
+import { ServiceError } from "../errors.ts";
+
+/**
+ * The schema's history: statement n takes a database from `user_version` n to n + 1. Entries are never
+ * edited once released. The CHECKs repeat the rules of `jobs/transitions.ts`, so that a bug can't store a
+ * state that has no meaning.
+ */
+const MIGRATIONS: string[] = [
+  `CREATE TABLE jobs (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    body_sha256 TEXT NOT NULL,
+    task_kind TEXT NOT NULL,
+    uses_sandbox INTEGER NOT NULL,
+    needs_backend INTEGER NOT NULL,
+    instance TEXT NOT NULL,
+    options TEXT NOT NULL,
+    stage TEXT NOT NULL CHECK (stage IN ('init', 'run', 'eval')),
+    state TEXT NOT NULL CHECK (state IN ('pending', 'active', 'succeeded', 'failed', 'cancelled')),
+    attempt INTEGER NOT NULL CHECK (attempt >= 1),
+    crashes INTEGER NOT NULL,
+    ending TEXT CHECK (ending IN ('cancel', 'deadline', 'shutdown')),
+    limits TEXT NOT NULL,
+    created_ms INTEGER NOT NULL,
+    since_ms INTEGER NOT NULL,
+    stage_deadline_ms INTEGER,
+    deadline_ms INTEGER NOT NULL,
+    init_queued_ms INTEGER NOT NULL,
+    init_active_ms INTEGER NOT NULL,
+    run_queued_ms INTEGER NOT NULL,
+    run_active_ms INTEGER NOT NULL,
+    eval_queued_ms INTEGER NOT NULL,
+    eval_active_ms INTEGER NOT NULL,
+    backend_id TEXT,
+    outcome TEXT,
+    error TEXT,
+    reward REAL,
+    verdict TEXT,
+    finished_ms INTEGER,
+    finished_seq INTEGER UNIQUE,
+    CHECK ((state = 'active') = (stage_deadline_ms IS NOT NULL)),
+    CHECK ((state IN ('succeeded', 'failed', 'cancelled')) = (finished_ms IS NOT NULL)),
+    CHECK ((finished_ms IS NULL) = (finished_seq IS NULL)),
+    CHECK ((state = 'succeeded') = (verdict IS NOT NULL)),
+    CHECK ((reward IS NULL) = (verdict IS NULL)),
+    CHECK ((state IN ('failed', 'cancelled')) = (error IS NOT NULL)),
+    CHECK (state != 'succeeded' OR stage = 'eval')
+  ) STRICT;
+  CREATE INDEX jobs_pending ON jobs (stage, seq) WHERE state = 'pending';
+  CREATE INDEX jobs_pending_deadline ON jobs (deadline_ms) WHERE state = 'pending';
+  CREATE INDEX jobs_active ON jobs (seq) WHERE state = 'active';
+  CREATE TABLE trajectories (
+    job_seq INTEGER PRIMARY KEY REFERENCES jobs (seq),
+    attempt INTEGER NOT NULL,
+    record BLOB NOT NULL
+  ) STRICT;
+  CREATE TABLE backends (
+    id TEXT PRIMARY KEY,
+    url TEXT NOT NULL UNIQUE,
+    model TEXT NOT NULL,
+    api_key_env TEXT,
+    added_ms INTEGER NOT NULL
+  ) STRICT;`,
+];
+
+/** Brings the schema to this version's. @throws ServiceError when a newer rolloutd wrote the file. */
+export function migrate(db: Database): void {
+  const { user_version: version } = db.query("PRAGMA user_version").get() as {
+    user_version: number;
+  };
+  if (version > MIGRATIONS.length) {
+    throw new ServiceError(
+      "data_dir_unusable",
+      `the database has schema ${version}; this rolloutd knows up to ${MIGRATIONS.length}`,
+      { mend: "use the newer rolloutd that wrote it, or another --data-dir" },
+    );
+  }
+  for (const [index, sql] of MIGRATIONS.entries()) {
+    if (index < version) continue;
+    db.transaction(() => {
+      db.run(sql);
+      db.run(`PRAGMA user_version = ${index + 1}`);
+    }).immediate();
+  }
+}

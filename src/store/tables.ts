@@ -1,0 +1,57 @@
+import { blob, integer, real, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import type { Ending, Stage, State } from "../jobs/job.ts";
+
+/** The columns as `migrations.ts` creates them. JSON columns hold text that SQLite never looks into. */
+export const jobs = sqliteTable("jobs", {
+  seq: integer().primaryKey({ autoIncrement: true }),
+  id: text().notNull(),
+  body_sha256: text().notNull(),
+  task_kind: text().notNull(),
+  uses_sandbox: integer().notNull(),
+  needs_backend: integer().notNull(),
+  instance: text().notNull(),
+  options: text().notNull(),
+  stage: text().$type<Stage>().notNull(),
+  state: text().$type<State>().notNull(),
+  attempt: integer().notNull(),
+  crashes: integer().notNull(),
+  ending: text().$type<Ending>(),
+  limits: text().notNull(),
+  created_ms: integer().notNull(),
+  since_ms: integer().notNull(),
+  stage_deadline_ms: integer(),
+  deadline_ms: integer().notNull(),
+  init_queued_ms: integer().notNull(),
+  init_active_ms: integer().notNull(),
+  run_queued_ms: integer().notNull(),
+  run_active_ms: integer().notNull(),
+  eval_queued_ms: integer().notNull(),
+  eval_active_ms: integer().notNull(),
+  backend_id: text(),
+  /** What RUN left for EVAL, as JSON. */
+  outcome: text(),
+  error: text(),
+  reward: real(),
+  verdict: text(),
+  finished_ms: integer(),
+  /** Position in the order of finishing, for cursors. */
+  finished_seq: integer(),
+});
+
+export const trajectories = sqliteTable("trajectories", {
+  job_seq: integer().primaryKey(),
+  attempt: integer().notNull(),
+  record: blob({ mode: "buffer" }).notNull(),
+});
+
+export const backends = sqliteTable("backends", {
+  id: text().primaryKey(),
+  url: text().notNull(),
+  model: text().notNull(),
+  /** Name of the environment variable that holds the key; the key itself is never stored. */
+  api_key_env: text(),
+  added_ms: integer().notNull(),
+});
+
+export type JobRow = typeof jobs.$inferSelect;
+export type BackendRow = typeof backends.$inferSelect;

@@ -1,0 +1,42 @@
+import { z } from "zod";
+import { parseRow } from "../parse-row.ts";
+import type { TaskKind } from "../task-kind.ts";
+
+const rowSchema = z.looseObject({
+  /** The reward to give. */
+  reward: z.number().min(0).max(1).optional(),
+  /** How long RUN takes. Units: milliseconds. */
+  run_ms: z.int().min(0).optional(),
+});
+
+/** Does nothing and needs no sandbox and no model: it measures and tests the service itself. */
+export const echo: TaskKind<z.infer<typeof rowSchema>> = {
+  name: "echo",
+  dataSources: ["echo"],
+  usesSandbox: false,
+  needsBackend: false,
+  evalUsesSandbox: false,
+  tools: [],
+  parse: (row) => parseRow(rowSchema, row),
+  init: async () => {},
+  run: async (row, { signal }) => {
+    if (row.run_ms) await abortableSleep(row.run_ms, signal);
+    return { stop_reason: "done", final_message: null, turns: 0 };
+  },
+  evaluate: async (row) => ({
+    reward: row.reward ?? 1,
+    rule: "echo",
+    reason: "The row names its own reward.",
+  }),
+};
+
+function abortableSleep(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, ms);
+    const onAbort = () => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    };
+    signal.addEventListener("abort", onAbort, { once: true });
+  });
+}

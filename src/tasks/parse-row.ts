@@ -1,0 +1,16 @@
+import type { z } from "zod";
+import { ServiceError } from "../errors.ts";
+
+/** @throws ServiceError `invalid_field` naming the first field of the row that is wrong. */
+export function parseRow<S extends z.ZodType>(
+  schema: S,
+  row: Record<string, unknown>,
+): z.output<S> {
+  const parsed = schema.safeParse(row);
+  if (parsed.success) return parsed.data;
+  const issue = parsed.error.issues[0];
+  const path = ["instance", ...(issue?.path ?? [])].join(".");
+  throw new ServiceError("invalid_field", `${path}: ${issue?.message ?? "is invalid"}`, {
+    field: path,
+  });
+}

@@ -1,0 +1,25 @@
+import { ServiceError } from "../errors.ts";
+import { echo } from "./echo/echo.ts";
+import { math } from "./math/math.ts";
+import type { TaskKind } from "./task-kind.ts";
+
+/** Instances are opaque outside their own kind, so the registry holds kinds of any instance type. */
+// biome-ignore lint/suspicious/noExplicitAny: each kind only ever gets what its own `parse` gave.
+export const TASK_KINDS: readonly TaskKind<any>[] = [math, echo];
+
+/** The task kind of a dataset row. @throws ServiceError `unknown_task_kind` */
+export function taskKindOf(dataSource: string) {
+  const kind = TASK_KINDS.find((candidate) => candidate.dataSources.includes(dataSource));
+  if (kind) return kind;
+  const known = TASK_KINDS.flatMap((candidate) => candidate.dataSources).join(", ");
+  throw new ServiceError("unknown_task_kind", `there is no task kind for "${dataSource}"`, {
+    field: "instance.data_source",
+    mend: `use one of: ${known}`,
+  });
+}
+
+export function taskKindByName(name: string) {
+  const kind = TASK_KINDS.find((candidate) => candidate.name === name);
+  if (!kind) throw new Error(`no task kind is named ${name}`);
+  return kind;
+}

@@ -1,0 +1,131 @@
+import { lastBoxed } from "./boxed.ts";
+import { choiceOf } from "./math/choice.ts";
+import { equalShapes } from "./math/compare.ts";
+import { latexParser } from "./math/expression.ts";
+import { NotComputable } from "./math/functions.ts";
+import { type Comparison, requireComputable } from "./math/leaf.ts";
+import { equalNumbers, parsePlainNumber } from "./math/number.ts";
+import { leavesOf, type Shape, shapeOf } from "./math/shape.ts";
+import { MAX_ANSWER_CHARS, normalise } from "./math/text.ts";
+import type { Verdict } from "./verdict.ts";
+
+/** Far above what an honest comparison takes, and some tens of milliseconds at most. */
+const MAX_STEPS = 20_000;
+
+/** For finding out which side was in the way, apart from what the other side used up. */
+const MAX_STEPS_TO_EXPLAIN = 2_000;
+
+const SHOWN_CHARS = 80;
+
+/**
+ * Grades the text that the model finished with: the content of its last `\boxed{…}` against the accepted
+ * truths, any of which counts. Reward 1 or 0; equal inputs get equal verdicts, since work is counted in
+ * steps and not in time.
+ *
+ * Rules: `no_answer`, `no_boxed_answer`, `answer_too_long`, `equal_string`, `equal_number`,
+ * `equal_choice`, `equal_` and the truth's kind (`expression`, `words`, `relation`, `list`, `set`,
+ * `tuple`, `union`, `matrix`), `not_equal`, `unparsable_answer`, `unparsable_truth`.
+ *
+ * What can't be compared earns nothing. `unparsable_truth` says that only spellings were compared,
+ * because the row's own truth is beyond the comparer (an integral, a sentence of prose): the model may be
+ * right, so whoever keeps the data set should count that rule and mend or drop those rows.
+ *
+ * Shapes: `truths` holds at least one text, each bare or within its own `\boxed{}`.
+ */
+export async function gradeMathAnswer(answer: string | null, truths: string[]): Promise<Verdict> {
+  if (truths.length === 0) throw new Error("a math answer is graded against at least one truth");
+  if (answer === null || answer.trim() === "") {
+    return verdict(0, "no_answer", "The rollout ended without an answer.");
+  }
+  const boxed = lastBoxed(answer);
+  if (boxed === null || boxed === "") {
+    return verdict(0, "no_boxed_answer", "The answer holds no complete \\boxed{}.");
+  }
+  const accepted = truths.map((truth) => lastBoxed(truth) ?? truth);
+  if (accepted.some((truth) => truth.trim() === boxed)) return matched("equal_string", boxed);
+  if (boxed.length > MAX_ANSWER_CHARS) {
+    const reason = `The boxed answer has ${boxed.length} characters; at most ${MAX_ANSWER_CHARS} are compared.`;
+    return verdict(0, "answer_too_long", reason);
+  }
+  const given = normalise(boxed);
+  const wanted = accepted.map((truth) => normalise(truth));
+  for (const truth of wanted) {
+    const rule = equalWithoutParser(truth, given);
+    if (rule !== null) return matched(rule, boxed);
+  }
+  return compareShapes(wanted, given, boxed);
+}
+
+/** The rules that need no parser, which decide most grades: the same spelling, number or choice. */
+function equalWithoutParser(truth: string, answer: string): string | null {
+  if (truth === answer && truth !== "") return "equal_string";
+  const [left, right] = [parsePlainNumber(truth), parsePlainNumber(answer)];
+  if (left && right && equalNumbers(left, right)) return "equal_number";
+  const choice = choiceOf(answer);
+  if (choice === null) return null;
+  if (choice.letter === choiceOf(truth)?.letter) return "equal_choice";
+  return choice.content !== "" && choice.content === truth ? "equal_choice" : null;
+}
+
+async function compareShapes(truths: string[], answer: string, shown: string): Promise<Verdict> {
+  const comparison: Comparison = {
+    parse: await latexParser(),
+    parsed: new Map(),
+    budget: { steps: MAX_STEPS },
+  };
+  const given = attempt(() => shapeOf(answer));
+  let unread: NotComputable | null = null;
+  for (const text of truths) {
+    const truth = attempt(() => shapeOf(text));
+    const outcome = attempt(() => {
+      if (truth instanceof NotComputable) throw truth;
+      if (given instanceof NotComputable) throw given;
+      return equalShapes(truth, given, comparison);
+    });
+    if (outcome === true && "kind" in truth) return matched(`equal_${truth.kind}`, shown);
+    if (outcome instanceof NotComputable) unread ??= obstacle(truth, comparison);
+  }
+  if (unread !== null) {
+    const reason = `The answer ${quoted(shown)} is spelt differently from the truth, which`;
+    return verdict(0, "unparsable_truth", `${reason} can't be compared: ${unread.message}.`);
+  }
+  const unclear = obstacle(given, comparison);
+  if (unclear !== null) {
+    const reason = `The answer ${quoted(shown)} can't be compared: ${unclear.message}.`;
+    return verdict(0, "unparsable_answer", reason);
+  }
+  const wanted = quoted(truths.join(" or "));
+  return verdict(0, "not_equal", `The answer ${quoted(shown)} is not ${wanted}.`);
+}
+
+/** Why a shape can't be compared with anything but its own spelling, or null where it can. */
+function obstacle(shape: Shape | NotComputable, comparison: Comparison): NotComputable | null {
+  if (shape instanceof NotComputable) return shape;
+  const own = { ...comparison, budget: { steps: MAX_STEPS_TO_EXPLAIN } };
+  for (const leaf of leavesOf(shape)) {
+    const failure = attempt(() => requireComputable(leaf, own));
+    if (failure instanceof NotComputable) return failure;
+  }
+  return null;
+}
+
+function attempt<T>(action: () => T): T | NotComputable {
+  try {
+    return action();
+  } catch (error) {
+    if (error instanceof NotComputable) return error;
+    throw error;
+  }
+}
+
+function matched(rule: string, answer: string): Verdict {
+  return verdict(1, rule, `The answer ${quoted(answer)} is the truth.`);
+}
+
+function quoted(text: string): string {
+  return `"${text.length > SHOWN_CHARS ? `${text.slice(0, SHOWN_CHARS)}…` : text}"`;
+}
+
+function verdict(reward: 0 | 1, rule: string, reason: string): Verdict {
+  return { reward, rule, reason };
+}

@@ -1,0 +1,148 @@
+import { NotComputable } from "./functions.ts";
+import { splitTop, unwrap } from "./split.ts";
+import { splitUnit } from "./unit.ts";
+
+/** What kind of thing a normalised answer is. Its leaves are texts, still to be read as numbers or expressions. */
+export type Shape =
+  | { kind: "expression"; text: string; unit: string | null }
+  | { kind: "words"; text: string }
+  | { kind: "relation"; operators: string[]; operands: Shape[] }
+  /** Values without a bracket: `1,2` and `\pm 1`. */
+  | { kind: "list"; items: Shape[] }
+  | { kind: "set"; items: Shape[] }
+  /** A tuple or an interval: which of them, only the question tells. */
+  | { kind: "tuple"; open: string; close: string; items: Shape[] }
+  | { kind: "union"; items: Shape[] }
+  | { kind: "matrix"; rows: Shape[][] };
+
+const MAX_DEPTH = 8;
+const MAX_ITEMS = 64;
+
+const COMMA = new Set([",", ";"]);
+const UNION = new Set(["\\cup"]);
+const RELATIONS = new Set(["=", "<", ">", "\\le", "\\ge", "\\ne", "\\in", "\\approx", "\\equiv"]);
+
+/** @throws NotComputable where brackets nest deeper, or a list is longer, than any answer's. */
+export function shapeOf(raw: string, depth = 0): Shape {
+  if (depth > MAX_DEPTH) throw new NotComputable("its brackets nest too deeply");
+  const text = unwrap(raw, "{", "}") ?? raw;
+  const below = (part: string) => shapeOf(part, depth + 1);
+
+  const listed = bounded(splitTop(text, (token) => COMMA.has(token)).parts);
+  if (listed.length > 1) return list(listed.filter((part) => part !== "").map(below));
+  const joined = bounded(splitTop(text, (token) => UNION.has(token)).parts);
+  if (joined.length > 1) return { kind: "union", items: joined.map(below) };
+  const related = splitTop(text, (token) => RELATIONS.has(token));
+  if (related.separators.length > 0)
+    return relation(bounded(related.parts), related.separators, below);
+  return (
+    setOf(text, below) ??
+    groupOf(text, below) ??
+    matrixOf(text, below) ??
+    eitherSign(text, below) ??
+    leaf(text)
+  );
+}
+
+function bounded(parts: string[]): string[] {
+  if (parts.length > MAX_ITEMS) throw new NotComputable("it has too many parts");
+  return parts;
+}
+
+/** A list in a list (`1,\pm 2`) is one list. */
+function list(items: Shape[]): Shape {
+  const flat = items.flatMap((item) => (item.kind === "list" ? item.items : [item]));
+  const [only] = flat;
+  return flat.length === 1 && only !== undefined ? only : { kind: "list", items: flat };
+}
+
+type Below = (part: string) => Shape;
+
+/** A set of relations' operands; `x\in S` is told by its right side like an equation. */
+function relation(parts: string[], operators: string[], below: Below): Shape {
+  if (parts.some((part) => part === "")) {
+    const [only, ...others] = parts.filter((part) => part !== "");
+    if (only !== undefined && others.length === 0 && operators[0] === "=") return below(only);
+    throw new NotComputable("a side of a relation is missing");
+  }
+  return { kind: "relation", operators, operands: parts.map(below) };
+}
+
+function setOf(text: string, below: Below): Shape | null {
+  const inside = unwrap(text, "\\{", "\\}");
+  if (inside === null) return null;
+  const builder = splitTop(inside, (token) => token === "|" || token === "\\mid" || token === ":");
+  const [, condition] = builder.parts;
+  if (builder.parts.length === 2 && condition !== undefined) return below(condition);
+  const content = below(inside);
+  if (content.kind === "list") return { kind: "set", items: content.items };
+  return { kind: "set", items: [content] };
+}
+
+const PAIRS: [open: string, close: string][] = [
+  ["(", ")"],
+  ["[", "]"],
+  ["(", "]"],
+  ["[", ")"],
+  ["\\langle", "\\rangle"],
+];
+
+function groupOf(text: string, below: Below): Shape | null {
+  for (const [open, close] of PAIRS) {
+    const inside = unwrap(text, open, close);
+    if (inside === null) continue;
+    const parts = bounded(splitTop(inside, (token) => COMMA.has(token)).parts);
+    const items = parts.map(below);
+    if (items.length > 1) return { kind: "tuple", open, close, items };
+    if (open === "(" && items[0] !== undefined) return items[0];
+  }
+  return null;
+}
+
+const MATRIX = /^\\begin\{([pbBvV]?matrix|array)\}(?:\{[lcr|]*\})?([\s\S]*)\\end\{\1\}$/;
+
+function matrixOf(text: string, below: Below): Shape | null {
+  const bare = unwrap(text, "(", ")") ?? unwrap(text, "[", "]") ?? text;
+  const content = MATRIX.exec(bare)?.[2];
+  if (content === undefined || content.includes("\\begin")) return null;
+  const rows = bounded(content.split("\\\\")).filter((row) => row !== "");
+  return { kind: "matrix", rows: rows.map((row) => bounded(row.split("&")).map(below)) };
+}
+
+/** `3\pm\sqrt{2}` is two values; signs in one expression change together, `\mp` the other way. */
+function eitherSign(text: string, below: Below): Shape | null {
+  if (!/\\(?:pm|mp)(?![a-zA-Z])/.test(text)) return null;
+  const withSigns = (plus: string, minus: string) =>
+    text.replace(/\\pm(?![a-zA-Z]) ?/g, plus).replace(/\\mp(?![a-zA-Z]) ?/g, minus);
+  return list([below(withSigns("+", "-")), below(withSigns("-", "+"))]);
+}
+
+function leaf(text: string): Shape {
+  const { body, unit } = splitUnit(text);
+  const word = /^(?:[a-zA-Z]{4,}|[a-z]{2,3}|[A-Z][a-z]+)$/.test(body) ? body : null;
+  if (body.includes("\\text{") || (word !== null && !isProduct(word))) {
+    return { kind: "words", text: wordsOf(body) };
+  }
+  return { kind: "expression", text: body, unit };
+}
+
+/** Two or three letters may be a product of variables (`xy`, `abc`) or a word (`yes`, `no`, `odd`). */
+function isProduct(word: string): boolean {
+  return word.length <= 3 && !["yes", "no", "odd", "all"].includes(word.toLowerCase());
+}
+
+/** Words are compared without case, blanks, `\text` and end marks. */
+function wordsOf(text: string): string {
+  return text
+    .replace(/\\text\{([^{}]*)\}/g, "$1")
+    .replace(/[\s.]/g, "")
+    .toLowerCase();
+}
+
+export function leavesOf(shape: Shape): Extract<Shape, { kind: "expression" }>[] {
+  if (shape.kind === "expression") return [shape];
+  if (shape.kind === "words") return [];
+  if (shape.kind === "relation") return shape.operands.flatMap(leavesOf);
+  if (shape.kind === "matrix") return shape.rows.flat().flatMap(leavesOf);
+  return shape.items.flatMap(leavesOf);
+}

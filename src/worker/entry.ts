@@ -1,0 +1,59 @@
+import { fromErrorBody } from "../errors.ts";
+import { openAiChat } from "../inference/openai-chat.ts";
+import { Semaphore } from "../lib/semaphore.ts";
+import type { FromWorker, StartStage, ToWorker, WorkerSettings } from "../pipeline/messages.ts";
+import { attachSandbox } from "../sandbox/attach.ts";
+import { createDriver } from "../sandbox/driver.ts";
+import { endReported } from "../sandbox/end-reported.ts";
+import type { SandboxHandle } from "../sandbox/sandbox.ts";
+import { createLog } from "../telemetry/log.ts";
+import { runStage, type StageParts } from "./run-stage.ts";
+
+declare const self: Worker;
+
+const log = createLog("warn");
+const running = new Map<string, AbortController>();
+let outbox: FromWorker[] = [];
+let shared: Omit<StageParts, "sandboxStarted"> | undefined;
+
+/** Events of one turn of the event loop leave as one message. */
+function send(event: FromWorker): void {
+  if (outbox.push(event) > 1) return;
+  setImmediate(() => {
+    self.postMessage(outbox);
+    outbox = [];
+  });
+}
+
+function setUp(settings: WorkerSettings): void {
+  shared = {
+    settings,
+    driver: createDriver(settings.driver, settings),
+    attach: attachSandbox,
+    end: (handle) => endReported(handle, log),
+    engine: openAiChat(),
+    startGate: new Semaphore(settings.startsAtOnce),
+  };
+  send({ type: "ready" });
+}
+
+async function work(start: StartStage): Promise<void> {
+  if (!shared) throw new Error("a stage was started before the thread was set up");
+  const { jobId, attempt } = start;
+  const key = `${jobId}.${attempt}`;
+  const controller = new AbortController();
+  running.set(key, controller);
+  const sandboxStarted = (handle: SandboxHandle) =>
+    send({ type: "sandbox_started", jobId, attempt, handle });
+  const finished = await runStage(start, { ...shared, sandboxStarted }, controller.signal);
+  running.delete(key);
+  send(finished);
+}
+
+self.onmessage = ({ data }: MessageEvent<ToWorker[]>) => {
+  for (const message of data) {
+    if (message.type === "setup") setUp(message.settings);
+    else if (message.type === "start") work(message);
+    else running.get(`${message.jobId}.${message.attempt}`)?.abort(fromErrorBody(message.reason));
+  }
+};

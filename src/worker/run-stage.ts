@@ -1,0 +1,185 @@
+import { ServiceError, toErrorBody } from "../errors.ts";
+import type { EngineClient } from "../inference/engine.ts";
+import type { Semaphore } from "../lib/semaphore.ts";
+import type { StageFinished, StartStage, WorkerSettings } from "../pipeline/messages.ts";
+import type { Sandbox, SandboxDriver, SandboxHandle } from "../sandbox/sandbox.ts";
+import { taskKindByName } from "../tasks/registry.ts";
+import type { TaskKind } from "../tasks/task-kind.ts";
+import type { Outcome } from "../trajectory/record.ts";
+import { Recorder } from "../trajectory/recorder.ts";
+import type { Verdict } from "../verifiers/verdict.ts";
+
+export type StageParts = {
+  settings: WorkerSettings;
+  driver: SandboxDriver;
+  attach(handle: SandboxHandle): Promise<Sandbox>;
+  end(handle: SandboxHandle): Promise<void>;
+  engine: EngineClient;
+  /** Starting a sandbox is heavy on the node, so few start at once. */
+  startGate: Semaphore;
+  sandboxStarted(handle: SandboxHandle): void;
+};
+
+/** The parts of `StageFinished` that the stages fill in. */
+type Result = { outcome: Outcome | null; verdict: Verdict | null };
+
+/**
+ * One stage of one job, from its message to its answer. It never throws: whatever happens becomes an event,
+ * and a sandbox that the next stage does not need is gone before that event is sent.
+ */
+export async function runStage(
+  start: StartStage,
+  parts: StageParts,
+  signal: AbortSignal,
+): Promise<StageFinished> {
+  const stage = new StageRun(start, parts, signal);
+  const finished = { type: "stage_finished", ...identity(start) } as const;
+  try {
+    const { outcome, verdict } = await stage.work();
+    await stage.release();
+    return {
+      ...finished,
+      handle: stage.handle,
+      error: null,
+      outcome: outcome && JSON.stringify(outcome),
+      trajectory: stage.trajectory(),
+      verdict,
+    };
+  } catch (thrown) {
+    const error = toErrorBody(signal.aborted ? signal.reason : thrown);
+    await stage.discard();
+    const nothing = { handle: null, outcome: null, verdict: null };
+    return { ...finished, ...nothing, error, trajectory: stage.trajectory() };
+  }
+}
+
+function identity({ jobId, attempt, stage }: StartStage) {
+  return { jobId, attempt, stage };
+}
+
+class StageRun {
+  handle: SandboxHandle | null;
+  readonly #start: StartStage;
+  readonly #parts: StageParts;
+  readonly #signal: AbortSignal;
+  // biome-ignore lint/suspicious/noExplicitAny: the instance is of the kind's own type.
+  readonly #kind: TaskKind<any>;
+  readonly #recorder: Recorder;
+
+  constructor(start: StartStage, parts: StageParts, signal: AbortSignal) {
+    this.#start = start;
+    this.#parts = parts;
+    this.#signal = signal;
+    this.handle = start.handle;
+    this.#kind = taskKindByName(start.taskKind);
+    this.#recorder = new Recorder(start.jobId, start.attempt);
+  }
+
+  work(): Promise<Result> {
+    const instance = this.#kind.parse(JSON.parse(this.#start.instance));
+    switch (this.#start.stage) {
+      case "init":
+        return this.#init(instance);
+      case "run":
+        return this.#run(instance);
+      case "eval":
+        return this.#evaluate(instance);
+    }
+  }
+
+  /** Ends the sandbox where no later stage works in it. */
+  async release(): Promise<void> {
+    const { stage } = this.#start;
+    const needed = stage === "init" || (stage === "run" && this.#kind.evalUsesSandbox);
+    if (this.handle && !needed) await this.discard();
+  }
+
+  async discard(): Promise<void> {
+    const { handle } = this;
+    this.handle = null;
+    if (handle) await this.#parts.end(handle);
+  }
+
+  trajectory(): string | null {
+    return this.#recorder.hasContent ? this.#recorder.toJson() : null;
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: see `#kind`.
+  async #init(instance: any): Promise<Result> {
+    if (this.#kind.usesSandbox) {
+      this.handle = await this.#startSandbox();
+      this.#parts.sandboxStarted(this.handle);
+    }
+    await this.#inSandbox((sandbox, signal) => this.#kind.init(instance, sandbox, signal));
+    return { outcome: null, verdict: null };
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: see `#kind`.
+  async #run(instance: any): Promise<Result> {
+    const { settings, engine } = this.#parts;
+    const outcome = await this.#inSandbox((sandbox, signal) =>
+      this.#kind.run(instance, {
+        jobId: this.#start.jobId,
+        options: JSON.parse(this.#start.options),
+        sandbox,
+        engine,
+        backend: this.#start.backend,
+        recorder: this.#recorder,
+        callTimeoutMs: settings.engineCallTimeoutMs,
+        maxReplyBytes: settings.maxReplyBytes,
+        signal,
+      }),
+    );
+    return { outcome, verdict: null };
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: see `#kind`.
+  async #evaluate(instance: any): Promise<Result> {
+    if (this.#start.outcome === null) throw new Error("EVAL started without RUN's outcome");
+    const outcome: Outcome = JSON.parse(this.#start.outcome);
+    const verdict = await this.#kind.evaluate(instance, outcome, this.#signal);
+    if (!(verdict.reward >= 0 && verdict.reward <= 1)) {
+      throw new ServiceError("verifier_failed", `the verifier gave ${verdict.reward} as a reward`);
+    }
+    return { outcome: null, verdict };
+  }
+
+  async #startSandbox(): Promise<SandboxHandle> {
+    const { settings, driver, startGate } = this.#parts;
+    const { image } = JSON.parse(this.#start.options) as { image?: string };
+    const chosen = image ?? settings.defaultImage;
+    if (!chosen) {
+      throw new ServiceError("image_not_found", "the job names no image and there is no default", {
+        mend: "start rolloutd with --image DIR, or set `image` in the rollout",
+      });
+    }
+    const { writable, ...limits } = settings.sandbox;
+    const id = `${this.#start.jobId}.${this.#start.attempt}`;
+    const spec = { id, image: chosen, writable, limits };
+    return startGate.run(this.#signal, () => driver.start(spec, this.#signal));
+  }
+
+  /** Attaches for the time of `work`, which is aborted when the sandbox dies under it. */
+  async #inSandbox<T>(
+    work: (sandbox: Sandbox | null, signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    if (!this.handle) return work(null, this.#signal);
+    const sandbox = await this.#parts.attach(this.handle);
+    try {
+      const signal = AbortSignal.any([this.#signal, sandbox.died]);
+      return await abortable(work(sandbox, signal), signal);
+    } finally {
+      sandbox.detach();
+    }
+  }
+}
+
+/** Settles when `work` does or `signal` aborts, so that no stage hangs on a wait that ignores its signal. */
+function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const onAbort = () => reject(signal.reason);
+    signal.addEventListener("abort", onAbort, { once: true });
+    if (signal.aborted) onAbort();
+    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
+  });
+}

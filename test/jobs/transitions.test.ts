@@ -1,0 +1,215 @@
+import { describe, expect, test } from "bun:test";
+import { createJob, isFinal, type Job } from "../../src/jobs/job.ts";
+import { type JobEvent, transition } from "../../src/jobs/transitions.ts";
+
+const LIMITS = { initMs: 100, runMs: 200, evalMs: 300, totalMs: 10_000 };
+const BROKEN = {
+  code: "sandbox_died",
+  message: "gone",
+  boundary: "sandbox",
+  retryable: true,
+} as const;
+
+function newJob(): Job {
+  return createJob({ id: "j", limits: LIMITS }, 1000);
+}
+
+/** Applies events one after the other, 10 ms apart. */
+function after(...events: JobEvent[]): Job {
+  let nowMs = 1000;
+  return events.reduce((job, event) => {
+    nowMs += 10;
+    return transition(job, event, nowMs);
+  }, newJob());
+}
+
+const started: JobEvent = { type: "stage_started" };
+const succeeded: JobEvent = { type: "stage_succeeded" };
+const failed: JobEvent = { type: "stage_failed", error: BROKEN };
+const cancel: JobEvent = { type: "end_requested", ending: "cancel" };
+const confirmed: JobEvent = { type: "end_confirmed" };
+const recovered = (runRecorded = false): JobEvent => ({
+  type: "recovered",
+  runRecorded,
+  maxCrashes: 2,
+});
+
+describe("a job", () => {
+  test("goes through init, run and eval, and then has succeeded", () => {
+    const job = after(started, succeeded, started, succeeded, started, succeeded);
+    expect(job).toEqual({
+      ...newJob(),
+      stage: "eval",
+      state: "succeeded",
+      sinceMs: 1060,
+      timings: {
+        init: { queuedMs: 10, activeMs: 10 },
+        run: { queuedMs: 10, activeMs: 10 },
+        eval: { queuedMs: 10, activeMs: 10 },
+      },
+      finishedMs: 1060,
+    });
+  });
+
+  test("that fails in a stage keeps the stage and the error", () => {
+    const job = after(started, succeeded, started, failed);
+    expect(job).toMatchObject({ stage: "run", state: "failed", error: BROKEN, finishedMs: 1040 });
+  });
+
+  test("has the stage's limit only while it is active, and never beyond its total limit", () => {
+    expect(newJob().stageDeadlineMs).toBeNull();
+    expect(after(started).stageDeadlineMs).toBe(1010 + LIMITS.initMs);
+    expect(after(started, succeeded).stageDeadlineMs).toBeNull();
+    const late = transition({ ...newJob(), sinceMs: 10_900 }, started, 10_950);
+    expect(late.stageDeadlineMs).toBe(11_000);
+  });
+
+  test("counts time in a queue apart from time at work", () => {
+    const job = transition(transition(newJob(), started, 6000), succeeded, 6007);
+    expect(job.timings.init).toEqual({ queuedMs: 5000, activeMs: 7 });
+  });
+});
+
+describe("the end of a job", () => {
+  test("a cancelled job that waits is final at once", () => {
+    expect(after(cancel)).toMatchObject({ state: "cancelled", error: { code: "cancelled" } });
+  });
+
+  test("an active job stays active until its worker confirms", () => {
+    const asked = after(started, cancel);
+    expect(asked).toMatchObject({ state: "active", ending: "cancel" });
+    expect(transition(asked, confirmed, 2000)).toMatchObject({ state: "cancelled" });
+  });
+
+  test("a cancel that races the end of a stage wins, whether it succeeded or failed", () => {
+    expect(after(started, cancel, succeeded).state).toBe("cancelled");
+    expect(after(started, cancel, failed).state).toBe("cancelled");
+  });
+
+  test("a cancel wins over a deadline that was there first, but not the other way round", () => {
+    const deadline: JobEvent = { type: "end_requested", ending: "deadline" };
+    expect(after(started, deadline, cancel).ending).toBe("cancel");
+    expect(after(started, cancel, deadline).ending).toBe("cancel");
+  });
+
+  test("a deadline says whose time ran out: only RUN's is the policy's", () => {
+    const deadline: JobEvent = { type: "end_requested", ending: "deadline" };
+    const boundaryOf = (job: Job) => [job.error?.code, job.error?.boundary, job.error?.retryable];
+    expect(boundaryOf(after(deadline))).toEqual(["deadline_exceeded", "service", true]);
+    expect(boundaryOf(after(started, deadline, confirmed))).toEqual([
+      "deadline_exceeded",
+      "sandbox",
+      true,
+    ]);
+    expect(boundaryOf(after(started, succeeded, started, deadline, confirmed))).toEqual([
+      "deadline_exceeded",
+      "policy",
+      false,
+    ]);
+  });
+
+  test("a shutdown hands an active job back to INIT as a new attempt and leaves a waiting one", () => {
+    const shutdown: JobEvent = { type: "end_requested", ending: "shutdown" };
+    expect(after(shutdown)).toEqual(newJob());
+    expect(after(started, succeeded, started, shutdown, confirmed)).toMatchObject({
+      stage: "init",
+      state: "pending",
+      attempt: 2,
+      crashes: 0,
+      ending: null,
+    });
+  });
+
+  test("a final job is not changed by anything that is asked of it", () => {
+    const done = after(cancel);
+    expect(transition(done, cancel, 5000)).toBe(done);
+    expect(transition(done, recovered(), 5000)).toBe(done);
+    expect(() => transition(done, started, 5000)).toThrow("expected pending");
+    expect(() => transition(done, succeeded, 5000)).toThrow("expected active");
+  });
+});
+
+describe("recovery", () => {
+  test("a job that was active goes back to INIT with a higher attempt", () => {
+    expect(after(started, succeeded, started, recovered())).toMatchObject({
+      stage: "init",
+      state: "pending",
+      attempt: 2,
+      crashes: 1,
+    });
+  });
+
+  test("a job that waited for INIT is as it was; one that waited for RUN lost its sandbox", () => {
+    expect(after(recovered())).toEqual(newJob());
+    expect(after(started, succeeded, recovered())).toMatchObject({
+      stage: "init",
+      state: "pending",
+      attempt: 2,
+      crashes: 0,
+    });
+  });
+
+  test("a recorded RUN is not repeated: EVAL starts again from its record", () => {
+    const inEval = [started, succeeded, started, succeeded, started];
+    expect(after(...inEval, recovered(true))).toMatchObject({
+      stage: "eval",
+      state: "pending",
+      attempt: 2,
+    });
+    expect(after(...inEval, recovered(false))).toMatchObject({ stage: "init", attempt: 2 });
+  });
+
+  test("a job whose cancel was under way is cancelled", () => {
+    expect(after(started, cancel, recovered()).state).toBe("cancelled");
+  });
+
+  test("a job that was active in too many crashes is given up", () => {
+    const crash = [started, recovered()];
+    expect(after(...crash, ...crash).state).toBe("pending");
+    expect(after(...crash, ...crash, ...crash)).toMatchObject({
+      state: "failed",
+      crashes: 3,
+      error: { code: "crash_limit" },
+    });
+  });
+});
+
+test("whatever happens, a job keeps its invariants", () => {
+  const events: JobEvent[] = [
+    started,
+    succeeded,
+    failed,
+    cancel,
+    { type: "end_requested", ending: "deadline" },
+    { type: "end_requested", ending: "shutdown" },
+    confirmed,
+    recovered(),
+    recovered(true),
+  ];
+  let seed = 7;
+  const random = (below: number) => {
+    seed = (seed * 1103515245 + 12345) % 2147483648;
+    return seed % below;
+  };
+  for (let walk = 0; walk < 2000; walk++) {
+    let job = newJob();
+    let nowMs = 1000;
+    for (let step = 0; step < 30; step++) {
+      nowMs += random(50);
+      const before = job;
+      try {
+        job = transition(job, events[random(events.length)] as JobEvent, nowMs);
+      } catch {
+        continue;
+      }
+      expect(job.state === "active").toBe(job.stageDeadlineMs !== null);
+      expect(isFinal(job)).toBe(job.finishedMs !== null);
+      expect(job.state === "failed" || job.state === "cancelled").toBe(job.error !== null);
+      expect(job.attempt).toBeGreaterThanOrEqual(before.attempt);
+      if (isFinal(before)) expect(job).toBe(before);
+      const { init, run, eval: evaluation } = job.timings;
+      const booked = [init, run, evaluation].reduce((sum, t) => sum + t.queuedMs + t.activeMs, 0);
+      expect(booked).toBeLessThanOrEqual(nowMs - job.createdMs);
+    }
+  }
+});

@@ -1,0 +1,334 @@
+import { describe, expect, test } from "bun:test";
+import type { ErrorBody } from "../../src/errors.ts";
+import type { Stage } from "../../src/jobs/job.ts";
+import type { StartStage } from "../../src/pipeline/messages.ts";
+import { recoverJobs } from "../../src/pipeline/recovery.ts";
+import { Scheduler, type Submission } from "../../src/pipeline/scheduler.ts";
+import type { SandboxHandle } from "../../src/sandbox/sandbox.ts";
+import { Store } from "../../src/store/store.ts";
+import { createLog } from "../../src/telemetry/log.ts";
+import { FakeThread } from "../support/fake-thread.ts";
+import { tempDir } from "../support/temp-dir.ts";
+import { waitFor } from "../support/wait-for.ts";
+
+const HOUR = 3_600_000;
+const NEVER = new Promise<void>(() => {});
+const BROKEN: ErrorBody = {
+  code: "sandbox_start_failed",
+  message: "no",
+  boundary: "sandbox",
+  retryable: true,
+};
+
+function setup(overrides: { slots?: number; ahead?: number; backends?: boolean } = {}) {
+  const dir = tempDir();
+  const store = new Store(dir.path);
+  const clock = { ms: 1_000_000, nowMs: () => clock.ms };
+  const threads = {
+    init: [] as FakeThread[],
+    run: [] as FakeThread[],
+    eval: [] as FakeThread[],
+  };
+  const killed: string[] = [];
+  const ended: string[] = [];
+  const fatal: unknown[] = [];
+  const pool = { threads: 1, slots: overrides.slots ?? 2 };
+  const scheduler = new Scheduler({
+    store,
+    clock,
+    log: createLog("silent"),
+    backends: {
+      available: () => overrides.backends ?? true,
+      acquire: () => ({ id: "b", url: "http://127.0.0.1:1/v1", model: "m" }),
+      release: () => {},
+    },
+    sandboxes: {
+      kill: ({ id }) => killed.push(id),
+      end: async ({ id }) => void ended.push(id),
+    },
+    spawn: (stage: Stage) => {
+      const thread = new FakeThread();
+      threads[stage].push(thread);
+      return thread;
+    },
+    settings: {
+      pools: { init: pool, run: pool, eval: pool },
+      maxSandboxesAhead: overrides.ahead ?? 16,
+      maxQueuedJobs: 5,
+      cancelGraceMs: 1000,
+    },
+    onFatal: (error) => fatal.push(error),
+  });
+  const started = (stage: Stage, count: number): Promise<StartStage[]> =>
+    waitFor(() => {
+      const starts = threads[stage].flatMap((thread) => thread.starts());
+      return starts.length >= count && starts;
+    }, `${count} starts of ${stage}`);
+  return {
+    dir,
+    store,
+    clock,
+    scheduler,
+    threads,
+    killed,
+    ended,
+    fatal,
+    started,
+    thread: (stage: Stage) => threads[stage].at(-1) as FakeThread,
+    state: (id: string) => {
+      const row = store.jobById(id);
+      return row && `${row.stage}/${row.state}`;
+    },
+    async [Symbol.asyncDispose]() {
+      for (const thread of Object.values(threads).flat()) {
+        for (const start of thread.starts()) thread.finish(start, { error: BROKEN });
+      }
+      await scheduler.drain(0, NEVER);
+      store[Symbol.dispose]();
+      dir[Symbol.dispose]();
+      expect(fatal).toEqual([]);
+    },
+  };
+}
+
+function submission(id: string, { sandbox = false, body = "x", totalMs = HOUR } = {}): Submission {
+  return {
+    job: { id, limits: { initMs: HOUR, runMs: HOUR, evalMs: HOUR, totalMs } },
+    row: {
+      bodySha256: body,
+      taskKind: "fake",
+      usesSandbox: sandbox,
+      needsBackend: sandbox,
+      instance: "{}",
+      options: "{}",
+    },
+  };
+}
+
+function handle(id: string): SandboxHandle {
+  const holder = { holderPid: 1, holderStartTime: "1", starterPid: 1, starterStartTime: "1" };
+  const control = { controlFd: -1, controlSocket: "none" };
+  return { id, driver: "host", dir: `/none/${id}`, ...control, ...holder };
+}
+
+describe("submitting", () => {
+  test("the same id with the same body is the same job; with another body nothing is accepted", async () => {
+    await using t = setup();
+    expect(await t.scheduler.submit([submission("a")])).toEqual([{ id: "a", created: true }]);
+    expect(await t.scheduler.submit([submission("a"), submission("b")])).toEqual([
+      { id: "a", created: false },
+      { id: "b", created: true },
+    ]);
+    const conflict = t.scheduler.submit([submission("c"), submission("a", { body: "y" })]);
+    expect(await conflict.catch((error) => [error.code, error.field])).toEqual([
+      "id_conflict",
+      "rollouts[1].id",
+    ]);
+    expect(t.store.jobById("c")).toBeNull();
+  });
+
+  test("more than the queue may hold is refused whole, and costs no other job anything", async () => {
+    await using t = setup();
+    const many = ["a", "b", "c", "d", "e", "f"].map((id) => submission(id));
+    const refused = await t.scheduler.submit(many).catch((error) => error.code);
+    expect(refused).toBe("queue_full");
+    expect(await t.scheduler.submit(many.slice(1))).toHaveLength(5);
+  });
+});
+
+describe("the stages", () => {
+  test("overlap: a job runs while another is in INIT and a third in EVAL", async () => {
+    await using t = setup({ slots: 1 });
+    await t.scheduler.submit(["a", "b", "c"].map((id) => submission(id)));
+    const [a] = await t.started("init", 1);
+    t.thread("init").finish(a as StartStage);
+    const [, b] = await t.started("init", 2);
+    const [aRun] = await t.started("run", 1);
+    t.thread("run").finish(aRun as StartStage);
+    t.thread("init").finish(b as StartStage);
+    await t.started("eval", 1);
+    await t.started("run", 2);
+    await t.started("init", 3);
+    expect([t.state("a"), t.state("b"), t.state("c")]).toEqual([
+      "eval/active",
+      "run/active",
+      "init/active",
+    ]);
+  });
+
+  test("a job that goes through all of them has its reward, and its waiters hear of it", async () => {
+    await using t = setup();
+    await t.scheduler.submit([submission("a")]);
+    const waited = t.scheduler.waiters.job("a", 10_000, new AbortController().signal);
+    for (const stage of ["init", "run", "eval"] as const) {
+      const [start] = await t.started(stage, 1);
+      t.thread(stage).finish(start as StartStage, stage === "run" ? { trajectory: "[1]" } : {});
+    }
+    expect(await waited).toBe(true);
+    const row = t.store.jobById("a");
+    expect(row).toMatchObject({ state: "succeeded", reward: 1, finished_seq: 1 });
+    expect(t.store.trajectory(row?.seq ?? 0)).toEqual({ attempt: 1, record: "[1]" });
+  });
+
+  test("INIT gets no more than a set number of sandboxes ahead of RUN", async () => {
+    await using t = setup({ slots: 4, ahead: 2, backends: false });
+    const ids = ["a", "b", "c", "d"];
+    await t.scheduler.submit(ids.map((id) => submission(id, { sandbox: true })));
+    const [a, b] = await t.started("init", 2);
+    t.thread("init").finish(a as StartStage, { handle: handle("a") });
+    t.thread("init").finish(b as StartStage, { handle: handle("b") });
+    await waitFor(() => t.state("b") === "run/pending", "b to wait for RUN");
+    // Nobody runs, so two sandboxes wait: a job without one may still start, a third with one may not.
+    await t.scheduler.submit([submission("plain")]);
+    const starts = await t.started("init", 3);
+    expect(starts.map(({ jobId }) => jobId)).toEqual(["a", "b", "plain"]);
+  });
+
+  test("a late answer of an old attempt is refused and its sandbox ended", async () => {
+    await using t = setup();
+    await t.scheduler.submit([submission("a")]);
+    const [start] = (await t.started("init", 1)) as [StartStage];
+    t.thread("init").emit({
+      type: "stage_finished",
+      ...{ jobId: "a", attempt: 7, stage: "init" },
+      ...{ handle: handle("old"), error: null, outcome: null, trajectory: null, verdict: null },
+    });
+    await waitFor(() => t.ended.includes("old"), "the old sandbox to be ended");
+    expect([t.scheduler.staleAnswers, t.state("a")]).toEqual([1, "init/active"]);
+    expect(start.attempt).toBe(1);
+  });
+});
+
+describe("ending", () => {
+  test("a cancelled job keeps its slot until the worker confirms, and what it recorded", async () => {
+    await using t = setup({ slots: 1 });
+    await t.scheduler.submit([submission("a"), submission("b")]);
+    const [a] = (await t.started("init", 1)) as [StartStage];
+    expect(await t.scheduler.cancel("a")).toMatchObject({ state: "active", ending: "cancel" });
+    expect(t.thread("init").received.at(-1)).toMatchObject({ type: "cancel", jobId: "a" });
+    expect(t.state("b")).toBe("init/pending");
+    t.thread("init").finish(a, { error: BROKEN, trajectory: "[]" });
+    await t.started("init", 2);
+    expect(t.store.jobById("a")).toMatchObject({ state: "cancelled", reward: null });
+    expect(t.store.trajectory(1)?.record).toBe("[]");
+  });
+
+  test("a cancel that races a verdict leaves no reward", async () => {
+    await using t = setup();
+    await t.scheduler.submit([submission("a")]);
+    for (const stage of ["init", "run"] as const) {
+      t.thread(stage).finish(((await t.started(stage, 1)) as [StartStage])[0]);
+    }
+    const [last] = (await t.started("eval", 1)) as [StartStage];
+    const cancelled = t.scheduler.cancel("a");
+    t.thread("eval").finish(last);
+    await cancelled;
+    await waitFor(() => t.state("a") === "eval/cancelled", "the cancel to win");
+    expect(t.store.jobById("a")).toMatchObject({ reward: null, verdict: null });
+  });
+
+  test("a job that waits with a sandbox is final at once, and the sandbox is ended", async () => {
+    await using t = setup({ backends: false });
+    await t.scheduler.submit([submission("a", { sandbox: true })]);
+    const [a] = (await t.started("init", 1)) as [StartStage];
+    t.thread("init").finish(a, { handle: handle("a") });
+    await waitFor(() => t.state("a") === "run/pending", "a to wait for RUN");
+    expect(await t.scheduler.cancel("a")).toMatchObject({ state: "cancelled" });
+    expect(t.ended).toEqual(["a"]);
+  });
+
+  test("cancelling is idempotent, and an unknown id is told apart", async () => {
+    await using t = setup();
+    await t.scheduler.submit([submission("a")]);
+    const [a] = (await t.started("init", 1)) as [StartStage];
+    await Promise.all([t.scheduler.cancel("a"), t.scheduler.cancel("a")]);
+    t.thread("init").finish(a, { error: BROKEN });
+    await waitFor(() => t.state("a") === "init/cancelled", "the end");
+    expect(await t.scheduler.cancel("a")).toMatchObject({ state: "cancelled" });
+    expect(await t.scheduler.cancel("nobody")).toBeNull();
+    const cancels = t.thread("init").received.filter(({ type }) => type === "cancel");
+    expect(cancels).toHaveLength(1);
+  });
+
+  test("a deadline ends a waiting job and asks for the end of an active one", async () => {
+    await using t = setup({ slots: 1 });
+    await t.scheduler.submit([submission("a"), submission("b", { totalMs: 50 })]);
+    await t.started("init", 1);
+    t.clock.ms += 60;
+    await waitFor(() => t.state("b") === "init/failed", "b to be over");
+    expect(JSON.parse(t.store.jobById("b")?.error ?? "")).toMatchObject({
+      code: "deadline_exceeded",
+      boundary: "service",
+    });
+    t.clock.ms += HOUR;
+    await waitFor(() => t.thread("init").received.at(-1)?.type === "cancel", "a to be asked");
+    expect(t.state("a")).toBe("init/active");
+  });
+
+  test("a worker that does not confirm loses its sandbox, then its thread; its other jobs fail as retryable", async () => {
+    await using t = setup();
+    await t.scheduler.submit([submission("a"), submission("b")]);
+    await t.started("init", 2);
+    const first = t.thread("init");
+    first.emit({ type: "sandbox_started", jobId: "a", attempt: 1, handle: handle("a") });
+    await t.scheduler.cancel("a");
+    t.clock.ms += 1100;
+    await waitFor(() => t.killed.includes("a"), "the sandbox to be killed");
+    expect(first.terminated).toBe(false);
+    t.clock.ms += 1100;
+    await waitFor(() => t.state("b") === "init/failed", "the jobs to be settled");
+    expect(first.terminated).toBe(true);
+    expect(t.state("a")).toBe("init/cancelled");
+    expect(JSON.parse(t.store.jobById("b")?.error ?? "")).toMatchObject({
+      code: "worker_unresponsive",
+      retryable: true,
+    });
+    await t.scheduler.submit([submission("c")]);
+    await t.started("init", 3);
+    expect(
+      t
+        .thread("init")
+        .starts()
+        .map(({ jobId }) => jobId),
+    ).toEqual(["c"]);
+  });
+
+  test("a thread that crashes is replaced, and its jobs fail as the service's fault", async () => {
+    await using t = setup();
+    await t.scheduler.submit([submission("a")]);
+    await t.started("init", 1);
+    t.thread("init").crash("out of memory");
+    await waitFor(() => t.state("a") === "init/failed", "the job to be settled");
+    expect(JSON.parse(t.store.jobById("a")?.error ?? "")).toMatchObject({
+      code: "worker_crashed",
+      boundary: "service",
+    });
+    expect(t.threads.init).toHaveLength(2);
+  });
+});
+
+test("a shutdown hands running jobs back, and the next service goes on with them", async () => {
+  const t = setup();
+  await t.scheduler.submit([submission("a"), submission("b"), submission("c")]);
+  const [a] = (await t.started("init", 2)) as [StartStage];
+  const drained = t.scheduler.drain(HOUR, Promise.resolve());
+  expect(await t.scheduler.submit([submission("d")]).catch(({ code }) => code)).toBe(
+    "shutting_down",
+  );
+  await waitFor(() => t.thread("init").received.at(-1)?.type === "cancel", "both to be asked");
+  for (const start of t.thread("init").starts()) t.thread("init").finish(start, { error: BROKEN });
+  expect(await drained).toEqual({ handedBack: 2 });
+  expect(a.attempt).toBe(1);
+  t.store[Symbol.dispose]();
+  {
+    using next = new Store(t.dir.path);
+    expect(recoverJobs(next, t.clock, 2, () => true)).toEqual({ resumed: 0, ended: 0 });
+    const rows = next.unfinished();
+    expect(rows.map(({ id, stage, state, attempt }) => [id, stage, state, attempt])).toEqual([
+      ["a", "init", "pending", 2],
+      ["b", "init", "pending", 2],
+      ["c", "init", "pending", 1],
+    ]);
+  }
+  t.dir[Symbol.dispose]();
+});

@@ -1,0 +1,67 @@
+import { expect, test } from "bun:test";
+import { tempDir } from "../support/temp-dir.ts";
+import { waitFor } from "../support/wait-for.ts";
+
+const COMMAND = Bun.fileURLToPath(import.meta.resolve("../../src/cli/simulate.ts"));
+const FLAGS = Bun.fileURLToPath(import.meta.resolve("../../src/cli/flags.ts"));
+
+/** Runs the command as its own process; a usage error is printed the way `main.ts` does. */
+function simulate(...args: string[]) {
+  const script = `
+    import { simulateCommand } from ${JSON.stringify(COMMAND)};
+    import { UsageError } from ${JSON.stringify(FLAGS)};
+    const run = simulateCommand.run(process.argv.slice(1), {});
+    process.exitCode = await run.catch((error) => {
+      if (!(error instanceof UsageError)) throw error;
+      console.error(error.message);
+      return 2;
+    });`;
+  return Bun.spawn([process.execPath, "-e", script, "--", ...args], {
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+}
+
+test("it writes its port to a file, prints its address, and ends with 0 at SIGTERM", async () => {
+  using dir = tempDir();
+  await using command = simulate("--echo", "--model", "qwen", "--port-file", dir.file("port"));
+  await waitFor(() => Bun.file(dir.file("port")).exists(), "the port file");
+  const port = Number(await Bun.file(dir.file("port")).text());
+  const models = await fetch(`http://127.0.0.1:${port}/v1/models`);
+  expect(await models.json()).toMatchObject({ data: [{ id: "qwen" }] });
+  command.kill("SIGTERM");
+  expect(await command.exited).toBe(0);
+  expect(await command.stdout.text()).toBe(`http://127.0.0.1:${port}/v1\n`);
+  expect(await command.stderr.text()).toBe("");
+});
+
+test("--json prints one object", async () => {
+  await using command = simulate("--echo", "--json");
+  const { value } = await command.stdout.getReader().read();
+  const printed = JSON.parse(new TextDecoder().decode(value));
+  const url = `http://127.0.0.1:${printed.port}/v1`;
+  expect(printed).toEqual({ url, port: expect.any(Number), model: "simulated" });
+});
+
+test.each([
+  [[], "give --policy FILE or --echo"],
+  [["--echo", "--policy", "p"], "give --policy FILE or --echo"],
+  [["--policy", "/nowhere/p.jsonl"], "--policy: ENOENT"],
+  [["--echo", "--port", "99999"], "--port: "],
+  [["--echo", "--latency-ms", "slow"], "--latency-ms: "],
+  [["--echo", "--fault", "boom"], 'fault "boom": '],
+  [["--echo", "--bogus"], "Unknown option '--bogus'"],
+])("the arguments %j are a usage error", async (args, message) => {
+  await using command = simulate(...args);
+  expect(await command.exited).toBe(2);
+  expect(await command.stderr.text()).toStartWith(message);
+  expect(await command.stdout.text()).toBe("");
+});
+
+test("a policy file that is wrong is named with line and field", async () => {
+  using dir = tempDir();
+  await Bun.write(dir.file("p.jsonl"), '{"match":"a","variants":[[{"content":1}]]}\n');
+  await using command = simulate("--policy", dir.file("p.jsonl"));
+  expect(await command.exited).toBe(2);
+  expect(await command.stderr.text()).toStartWith("p.jsonl:1: variants[0][0].content: ");
+});

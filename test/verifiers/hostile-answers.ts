@@ -1,0 +1,40 @@
+/** Fills what a boxed answer may be long, and not more, so that the length cap is not what stops it. */
+const many = (text: string) => text.repeat(Math.floor(1_900 / text.length));
+const nested = (open: string, close: string, depth: number) =>
+  `${open.repeat(depth)}x${close.repeat(depth)}`;
+
+export const HOSTILE: [name: string, answer: string][] = [
+  ["a tower of powers", "9^{9^{9^9}}"],
+  ["a power with a long exponent", "2^{99999999999999999999}"],
+  ["a negative base with a long exponent", "(-3)^{99999999999999999999}"],
+  ["a factorial of ten million", "10000000!"],
+  ["factorials of factorials", "((9!)!)!"],
+  ["a long sum of large factorials", Array(100).fill("2500!").join("+")],
+  ["factorials of negative numbers, which give no work back", many("(-9^{99})!+2500!+")],
+  ["large binomials", many("\\binom{5000}{2500}")],
+  ["a binomial with a huge top", "\\binom{10^{9000}}{2000}"],
+  ["a sum to a trillion", "\\sum_{n=1}^{10^{12}} n"],
+  ["sums in sums", `${"\\sum_{k=1}^{200}".repeat(40)}k`],
+  ["products of large powers", "\\prod_{k=1}^{200} 2^{32000}+".repeat(30)],
+  ["an endless decimal exponent", "1e999999999"],
+  ["a number of many digits", many("9")],
+  ["deep parentheses", nested("(", ")", 900)],
+  ["deep fractions", nested("\\frac{1}{", "}", 100)],
+  ["open parentheses", many("(")],
+  ["open set builders", many("\\{x|")],
+  ["half-open intervals", many("[1,2)")],
+  ["double bars", many("\\|")],
+  ["bars", many("|x")],
+  ["commas", many("1,")],
+  ["a set against itself", `\\{${Array.from({ length: 60 }, (_, n) => `x+${n}`).join(",")}\\}`],
+  ["signs of either kind", many("\\pm x")],
+  ["relations", many("x<")],
+  ["matrices", many("\\begin{pmatrix}")],
+  ["blanks", `5${" ".repeat(1_900)}6`],
+  ["digits and blanks", many("1 ")],
+  ["backslashes", many("\\")],
+  ["texts", many("\\text{a")],
+  ["roots with open parentheses", many("\\sqrt(")],
+  ["signs", many("+-")],
+  ["a repeating decimal of many digits", `0.\\overline{${"7".repeat(1_800)}}`],
+];
