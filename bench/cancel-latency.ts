@@ -1,3 +1,4 @@
+import { turn } from "../test/support/binary.ts";
 import { percentile, print } from "./line.ts";
 import { startRollouts } from "./rollouts.ts";
 
@@ -10,8 +11,7 @@ const SETTLE_MS = 500;
 
 /** From DELETE to the final row, which is written only when the sandbox is gone and the slot is free. */
 export async function cancelLatency(): Promise<void> {
-  const sleep = { tool_calls: [{ name: "execute_bash", arguments: { command: "sleep 1000" } }] };
-  await using rollouts = await startRollouts([sleep]);
+  await using rollouts = await startRollouts([turn("execute_bash", { command: "sleep 1000" })]);
   const times: number[] = [];
   for (let round = 0; round < ROUNDS; round++) {
     const ids = Array.from({ length: JOBS_A_ROUND }, (_, index) => `c${round}-${index}`);

@@ -1,6 +1,6 @@
+import { environment, turn } from "../test/support/binary.ts";
 import { percentile, print, round } from "./line.ts";
-import { type PolicyTurn, startRollouts } from "./rollouts.ts";
-import { environment } from "./service.ts";
+import { startRollouts } from "./rollouts.ts";
 
 const ROLLOUTS = 8;
 const TURNS = 40;
@@ -11,10 +11,10 @@ const TARGET_MS = 5;
  * call, the tool's round trip into the sandbox, and the record.
  */
 export async function demoOverhead(): Promise<void> {
-  const turns: PolicyTurn[] = Array.from({ length: TURNS }, (_, index) => ({
-    tool_calls: [{ name: "execute_ipython_cell", arguments: { code: `${index}` } }],
-  }));
-  turns.push({ tool_calls: [{ name: "finish", arguments: { message: "\\boxed{1}" } }] });
+  const turns = Array.from({ length: TURNS }, (_, index) =>
+    turn("execute_ipython_cell", { code: `${index}` }),
+  );
+  turns.push(turn("finish", { message: "\\boxed{1}" }));
   await using rollouts = await startRollouts(turns);
   const perTurn: number[] = [];
   const perRollout: number[] = [];

@@ -1,5 +1,6 @@
+import { serve } from "../test/support/binary.ts";
+import { tempDir } from "../test/support/temp-dir.ts";
 import { percentile, print, round } from "./line.ts";
-import { startBinary } from "./service.ts";
 
 const JOBS = 6000;
 const BATCH = 50;
@@ -15,7 +16,8 @@ type Send = (method: string, path: string, body?: unknown) => Promise<Response>;
  * with a route that does nothing.
  */
 export async function jobOverhead(): Promise<void> {
-  await using service = await startBinary([]);
+  using data = tempDir();
+  await using service = await serve(data.path);
   const transports: [string, Send][] = [
     ["uds", sender("http://localhost", service.socket)],
     ["http", sender(service.url)],

@@ -38,7 +38,11 @@ export const SETTINGS = {
   init_threads: setting(count, 1, "worker threads of INIT"),
   run_threads: setting(count, Math.min(8, Math.ceil(cores / 4)), "worker threads of RUN"),
   eval_threads: setting(count, Math.min(4, Math.ceil(cores / 4)), "worker threads of EVAL"),
-  starts_at_once: setting(count, 2 * cores, "sandboxes starting at the same time"),
+  starts_at_once: setting(
+    count,
+    2 * cores,
+    "sandboxes that start or are prepared at once, per INIT thread",
+  ),
   max_sandboxes_ahead: setting(count, 16, "sandboxes that INIT may make ahead of RUN"),
   max_queued_jobs: setting(count, 1_000_000, "unfinished jobs; more are refused with 429"),
   max_body_bytes: setting(bytes, 64 * 1024 * 1024, "size of a request's body"),

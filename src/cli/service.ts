@@ -74,11 +74,22 @@ export async function startService(
   const maxBodyBytes = config.max_body_bytes;
   const app = createApp({ store, scheduler, backends, accept, maxBodyBytes, version: VERSION });
   const socket = config.socket ?? join(config.data_dir, "rolloutd.sock");
-  const listening = await listen(app, { host: config.host, port: config.port, socket });
+  const stopPipeline = async (graceMs: number, hurry: Promise<unknown>) => {
+    const result = await scheduler.drain(graceMs, hurry);
+    // The threads are gone, and with them what was still being deleted in the background.
+    await reapSandboxes(sandboxRoot(config.data_dir));
+    return result;
+  };
+  const address = { host: config.host, port: config.port, socket };
+  const listening = await listen(app, address).catch(async (error) => {
+    await stopPipeline(0, Promise.resolve());
+    store[Symbol.dispose]();
+    throw error;
+  });
   return {
     ...listening,
     async shutDown(graceMs, hurry) {
-      const result = await scheduler.drain(graceMs, hurry);
+      const result = await stopPipeline(graceMs, hurry);
       await listening.stop();
       store[Symbol.dispose]();
       return result;

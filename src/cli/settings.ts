@@ -8,6 +8,7 @@ import {
   variableOf,
 } from "../config.ts";
 import { ServiceError } from "../errors.ts";
+import { UsageError } from "./flags.ts";
 
 /** The settings as `parseArgs` options, so that every setting is also a flag. */
 export function settingFlags(): Record<string, { type: "string" | "boolean" }> {
@@ -19,8 +20,17 @@ export function settingFlags(): Record<string, { type: "string" | "boolean" }> {
   return flags;
 }
 
-/** File < environment < flags. */
+/** File < environment < flags. @throws UsageError where a setting is wrong, wherever it was set. */
 export function configFrom(values: Record<string, unknown>): Config {
+  try {
+    return readConfig(values);
+  } catch (error) {
+    if (error instanceof ServiceError) throw new UsageError(error.message, { cause: error });
+    throw error;
+  }
+}
+
+function readConfig(values: Record<string, unknown>): Config {
   const names = Object.keys(SETTINGS) as SettingName[];
   const flags = Object.fromEntries(names.map((name) => [name, values[flagOf(name).slice(2)]]));
   const path = (values.config as string | undefined) ?? process.env.ROLLOUTD_CONFIG;

@@ -10,8 +10,9 @@ import { parseFlags, refuseExtra, UsageError } from "./flags.ts";
 
 const HELP = `Usage: rolloutd simulate (--policy FILE.jsonl | --echo) [options]
 
-Serves a simulated inference engine on 127.0.0.1 until it gets SIGINT or SIGTERM: GET /health, GET /v1/models
-and POST /v1/chat/completions, as vLLM does. It prints its address as one line.
+Serves a simulated inference engine on 127.0.0.1 until it gets SIGINT or SIGTERM:
+GET /health, GET /v1/models and POST /v1/chat/completions, as vLLM does. It prints its address
+as one line.
 
   --policy FILE       scripted answers, one JSON object per line (see below)
   --echo              answer with the last user message
@@ -27,12 +28,14 @@ and POST /v1/chat/completions, as vLLM does. It prints its address as one line.
   --json              print {"url","port","model"} instead of the address
 
 Policy: {"match": "text in the first user message", "variants": [[turn, ...], ...]}
-The variant is the request's seed modulo their number, the turn the number of assistant messages so far.
-Turn: {"content": "...", "tool_calls": [{"name": "...", "arguments": {...}}], "finish_reason", "delay_ms"}
-Its strings may hold {{observation}}, the last tool message, and {{observation:REGEX}}, the first group in it.
+The variant is the request's seed modulo their number, the turn the number of assistant messages.
+Turn: {"content": "...", "tool_calls": [{"name": "...", "arguments": {...}}], "delay_ms": N}, and
+"finish_reason" if it is an unusual one. Its strings may hold {{observation}}, the last tool
+message, and {{observation:REGEX}}, the first group in it.
 
-Fault: status=NNN, reset, stall, garbage or truncate, then any of rate=0.1 (share of the requests), turn=N,
-limit=N (at most so many) and, for a status, retry_after=SECONDS. Example: --fault "status=503,rate=0.1"
+Fault: status=NNN, reset, stall, garbage or truncate, then any of rate=0.1 (share of the
+requests), turn=N, limit=N (at most so many) and, for a status, retry_after=SECONDS.
+Example: --fault "status=503,rate=0.1"
 `;
 
 const OPTIONS = {

@@ -22,7 +22,10 @@ export type EngineCall = {
   maxReplyBytes: number;
 };
 
-/** How long an engine that is busy is asked again. The wait grows by half to one and a half times itself. */
+/**
+ * How long an engine that is busy is asked again. The wait grows by half to one and a half times
+ * itself.
+ */
 export type RetryLimits = { maxRetries: number; backoffMs: number; maxBackoffMs: number };
 
 export const RETRY_LIMITS: RetryLimits = { maxRetries: 3, backoffMs: 250, maxBackoffMs: 5_000 };
@@ -38,9 +41,10 @@ const BREAK_CODES = {
 } as const satisfies Record<BreakKind, string>;
 
 /**
- * Calls an engine until it answers with JSON, its time is over, or trying again makes no sense. It is tried
- * again at once, on a new connection, where the connection ended before an answer (engines close idle ones),
- * and after a pause where the engine is busy; each time under a request id of its own.
+ * Calls an engine until it answers with JSON, its time is over, or trying again makes no sense. It
+ * is tried again at once, on a new connection, where the connection ended before an answer (engines
+ * close idle ones), and after a pause where the engine is busy; each time under a request id of its
+ * own.
  *
  * @throws ServiceError `engine_*`, `context_exhausted`; the reason of `signal` as it is.
  */
@@ -114,7 +118,9 @@ function requestOf({ endpoint, method, path, headers, body, maxReplyBytes }: Eng
   return { base, path: routeOf(endpoint, path), method, headers: all, body: bytes, maxReplyBytes };
 }
 
-/** At least what the engine asks for, and spread, so that rollouts that were refused together part. */
+/**
+ * At least what the engine asks for, and spread, so that rollouts that were refused together part.
+ */
 function waitBefore(refusals: number, { headers }: Answer, limits: RetryLimits): number {
   const stepMs = Math.min(limits.backoffMs * 2 ** (refusals - 1), limits.maxBackoffMs);
   const ownMs = stepMs * (0.5 + Math.random());

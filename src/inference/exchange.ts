@@ -15,8 +15,9 @@ export type ExchangeRequest = {
 export type Answer = { status: number; headers: IncomingHttpHeaders; body: Uint8Array };
 
 /**
- * `unreachable`: no connection. `reset`: it ended before an answer began. `lost`: it ended within one.
- * `garbage`: not HTTP, or encoded though it must not be. `oversized`: more than `maxReplyBytes`.
+ * `unreachable`: no connection. `reset`: it ended before an answer began. `lost`: it ended within
+ * one. `garbage`: not HTTP, or encoded though it must not be. `oversized`: more than
+ * `maxReplyBytes`.
  */
 export type BreakKind = "unreachable" | "reset" | "lost" | "garbage" | "oversized";
 
@@ -30,7 +31,10 @@ export class BrokenExchange extends Error {
   }
 }
 
-/** Engines close idle connections after about 5 s; ours go first, so that few requests meet a closed one. */
+/**
+ * Engines close idle connections after about 5 s; ours go first, so that few requests meet a closed
+ * one.
+ */
 const IDLE_CONNECTION_MS = 1_500;
 const MAX_IDLE_CONNECTIONS = 1_024;
 
@@ -57,11 +61,12 @@ const AGENT_OPTIONS = {
 };
 
 /**
- * One request and its whole answer, whatever its status. Redirects are not followed. An abort closes the
- * connection at once, in whatever state it is.
+ * One request and its whole answer, whatever its status. Redirects are not followed. An abort
+ * closes the connection at once, in whatever state it is.
  *
- * It is built on `node:http` because `fetch` runs at most 256 requests at once in a process, of which the
- * slow calls of a few hundred rollouts would make a queue, and because it tells whether an answer has begun.
+ * It is built on `node:http` because `fetch` runs at most 256 requests at once in a process, of
+ * which the slow calls of a few hundred rollouts would make a queue, and because it tells whether
+ * an answer has begun.
  *
  * @throws BrokenExchange; the reason of `signal` as it is.
  */

@@ -5,8 +5,9 @@ import { Connections } from "./exchange.ts";
 import { readChatReply } from "./openai-reply.ts";
 
 /**
- * A client for every OpenAI-compatible chat endpoint, in text mode: token ids are neither sent nor asked for.
- * Its connections are kept between calls, so a thread has one client for all its rollouts.
+ * A client for every OpenAI-compatible chat endpoint, in text mode: token ids are neither sent nor
+ * asked for. Its connections are kept between calls, so a thread has one client for all its
+ * rollouts.
  *
  * Units: `durationMs` of a reply is the whole call, with the retries in it.
  */
@@ -48,8 +49,8 @@ function bodyOf({ model }: Backend, { messages, tools, sampling }: ChatRequest) 
 }
 
 /**
- * vLLM and SGLang parse the arguments of earlier calls and refuse the whole conversation where the model once
- * wrote them badly. So those are sent as an object that holds what it wrote.
+ * vLLM and SGLang parse the arguments of earlier calls and refuse the whole conversation where the
+ * model once wrote them badly. So those are sent as an object that holds what it wrote.
  */
 function sendable(message: Message): Message {
   if (message.role !== "assistant" || !message.tool_calls) return message;

@@ -4,7 +4,10 @@ import type { AssistantMessage, ChatReply, FinishReason, ToolCall } from "./engi
 
 const tokens = z.number().int().min(0).nullish();
 
-/** Only what is read. Tool calls are taken as they come: what the model wrote badly is for it to learn. */
+/**
+ * Only what is read. Tool calls are taken as they come: what the model wrote badly is for it to
+ * learn.
+ */
 const replySchema = z.object({
   choices: z
     .array(
@@ -61,7 +64,10 @@ export function readChatReply(shown: string, value: unknown): Omit<ChatReply, "d
   };
 }
 
-/** What is missing becomes empty, and what is not text its JSON, so that nothing of the call is lost. */
+/**
+ * What is missing becomes empty, and what is not text its JSON, so that nothing of the call is
+ * lost.
+ */
 function readToolCall(value: unknown, index: number): ToolCall {
   const call = asRecord(value);
   const called = asRecord(call.function);

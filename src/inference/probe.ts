@@ -13,7 +13,9 @@ export type ProbeOptions = {
   signal: AbortSignal;
 };
 
-/** Units: `maxModelLen` in tokens, prompt and answer together; null where the engine does not say. */
+/**
+ * Units: `maxModelLen` in tokens, prompt and answer together; null where the engine does not say.
+ */
 export type Probed = { model: string; maxModelLen: number | null };
 
 const MAX_REPLY_BYTES = 4 * 1024 * 1024;
@@ -49,8 +51,8 @@ export async function probeBackend(url: string, options: ProbeOptions): Promise<
   const parsed = modelsSchema.safeParse(await callEngine(connections, call, NO_RETRIES, signal));
   if (!parsed.success) {
     const issue = parsed.error.issues[0];
-    const message = `${endpoint.shown}: not a list of models: ${issue?.path.join(".")}: ${issue?.message}`;
-    throw new ServiceError("engine_bad_reply", message);
+    const what = `${issue?.path.join(".") || "the reply"}: ${issue?.message}`;
+    throw new ServiceError("engine_bad_reply", `${endpoint.shown}: not a list of models: ${what}`);
   }
   const { data } = parsed.data;
   const chosen =

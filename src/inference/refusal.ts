@@ -8,8 +8,9 @@ const MAX_MESSAGE_CHARS = 500;
  * How engines say that prompt and answer don't fit the context.
  *
  * Source: vLLM ("This model's maximum context length is", "longer than the maximum model length", a
- * negative `max_tokens` where it computes one), SGLang ("longer than the model's context length", "exceeds
- * the maximum allowed length"), llama.cpp ("exceeds the available context size"), OpenAI (the code).
+ * negative `max_tokens` where it computes one), SGLang ("longer than the model's context length",
+ * "exceeds the maximum allowed length"), llama.cpp ("exceeds the available context size"), OpenAI
+ * (the code).
  */
 const CONTEXT_CODES = new Set(["context_length_exceeded", "exceed_context_size_error"]);
 const CONTEXT_TEXTS = [
@@ -53,7 +54,10 @@ export function refusalOf(endpoint: Endpoint, answer: Answer): ServiceError {
 
 type Spoken = { message: string; codes: unknown[] };
 
-/** The error shapes of OpenAI and vLLM (`error.message`), of SGLang (`message`) and of FastAPI (`detail`). */
+/**
+ * The error shapes of OpenAI and vLLM (`error.message`), of SGLang (`message`) and of FastAPI
+ * (`detail`).
+ */
 function spokenBy({ body }: Answer): Spoken {
   const text = new TextDecoder().decode(body);
   let parsed: unknown;

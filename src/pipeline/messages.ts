@@ -64,7 +64,7 @@ export type WorkerSettings = {
   /** Private folder on local disk for sandboxes and what is bound into them. */
   dataDir: string;
   defaultImage: string | null;
-  /** Sandboxes that may be starting at the same time, per thread. */
+  /** Sandboxes that may be starting or in preparation at the same time, per thread. */
   startsAtOnce: number;
   sandbox: {
     writable: "tmpfs" | "overlay";

@@ -36,11 +36,14 @@ export function sandboxPaths(driver: DriverName, dir: string): SandboxPaths {
   return { assets: join(dir, "ro"), io: join(dir, "io"), home: join(dir, "home") };
 }
 
+/** @throws ServiceError `instance_invalid` where `id` is no plain file name. */
+export function sandboxDirectory(root: string, id: string): string {
+  if (/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/.test(id)) return join(root, id);
+  throw new ServiceError("instance_invalid", `${id} cannot name a sandbox`);
+}
+
 /** @throws ServiceError `sandbox_start_failed` if it exists: a retry gets a fresh folder. */
 export function makeDirectory(dir: string, assets: string[]): void {
-  if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$/.test(basename(dir))) {
-    throw new ServiceError("instance_invalid", `${basename(dir)} cannot name a sandbox`);
-  }
   try {
     mkdirSync(dirname(dir), { recursive: true, mode: 0o700 });
     mkdirSync(dir, { mode: 0o700 });

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { ApptainerLauncher } from "./apptainer.ts";
 import { type Assets, installAssets } from "./assets.ts";
+import { sandboxDirectory } from "./directory.ts";
 import { hostLaunch } from "./host.ts";
 import { checkImage } from "./image.ts";
 import type { DriverName, SandboxDriver, SandboxSpec } from "./sandbox.ts";
@@ -27,7 +28,7 @@ export function createDriver(name: DriverName, options: DriverOptions): SandboxD
     name,
     async start(spec: SandboxSpec, signal: AbortSignal) {
       signal.throwIfAborted();
-      const dir = join(sandboxRoot(options.dataDir), spec.id);
+      const dir = sandboxDirectory(sandboxRoot(options.dataDir), spec.id);
       if (launcher) await checkImage(spec.image);
       const launch = launcher
         ? await launcher.launch(dir, spec, signal)

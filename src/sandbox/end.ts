@@ -39,8 +39,9 @@ export function killSandbox(handle: SandboxHandle): void {
 function killHolder(handle: SandboxHandle): void {
   if (!isRunning(handle.holderPid, handle.holderStartTime)) return;
   // Without a PID namespace the children don't follow. The supervisor inherits every orphan, so that
-  // it goes last and rounds reach all; it also does the same itself when its socket closes.
+  // it goes last and rounds reach all. Stopped, it reports none of it as the commands' own end.
   if (handle.driver === "host") {
+    killProcess(handle.holderPid, "SIGSTOP");
     for (let round = 0; round < 20; round++) {
       const left = descendantsOf(handle.holderPid);
       if (left.filter((pid) => processStartTime(pid) !== null && killProcess(pid)).length === 0)

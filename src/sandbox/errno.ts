@@ -1,6 +1,11 @@
 import { constants } from "node:os";
 
-const NAMES = new Map(Object.entries(constants.errno).map(([name, number]) => [number, name]));
+// Some have two names (EAGAIN, EWOULDBLOCK): the first in order is the usual one.
+const NAMES = new Map(
+  Object.entries(constants.errno)
+    .sort(([a], [b]) => (a < b ? 1 : -1))
+    .map(([name, number]) => [number, name]),
+);
 
 export function errnoName(errno: number): string {
   return NAMES.get(errno) ?? `errno ${errno}`;

@@ -53,7 +53,8 @@ class Output:
         """Passes on all but what may be the beginning of the end mark."""
         at = data.find(self.end_mark)
         if at < 0:
-            at = max(0, len(data) - len(self.end_mark) + 1)
+            at = data.find(b"\0", max(0, len(data) - len(self.end_mark) + 1))
+            at = len(data) if at < 0 else at
             self.held = data[at:]
             self.keep(data[:at])
             return

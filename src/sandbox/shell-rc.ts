@@ -12,11 +12,11 @@ set +o history
 __rollout_nonce= __rollout_status=0 __rollout_text=
 __rollout_prompt='{ __rollout_end; } 2>/dev/null'
 __rollout_end() {
-  local status=$?
+  local status=$? cwd=\${PWD-}
   PS1= PS2=
-  if [ -n "$__rollout_nonce" ]; then
+  if [ -n "\${__rollout_nonce-}" ]; then
     local LC_ALL=C
-    printf '\\033]777;%s;%d;%d;%s\\a' "$__rollout_nonce" "$status" "\${#PWD}" "$PWD" >/dev/tty
+    printf '\\033]777;%s;%d;%d;%s\\a' "$__rollout_nonce" "$status" "\${#cwd}" "$cwd" >/dev/tty
     __rollout_nonce= __rollout_status=$status
   fi
   return 0

@@ -116,6 +116,7 @@ export class BashShell implements Shell {
         env: { ...env, ROLLOUT_NONCE: nonce },
       },
       (bytes) => {
+        if (this.#process !== process) return;
         const marker = this.#scanner.push(bytes);
         if (marker !== null) this.#marker.resolve(marker);
       },
@@ -157,7 +158,9 @@ export class BashShell implements Shell {
     writeFileSync(join(this.#context.dir, "ro", file), command.replaceAll("\0", ""));
     const begin = `{ __rollout_begin ${nonce} ${join(this.#context.paths.assets, file)}; }`;
     const then = this.#status === 0 ? "&&" : "||";
-    const line = ` ${begin} 2>/dev/null ${then} eval -- "$__rollout_text"; { __rollout_end; } 2>/dev/null\n`;
+    // After a text that ended within a quote bash takes the next `{` for a word, unless a line came between.
+    const reset = this.#status === 0 ? "" : "\n";
+    const line = `${reset} ${begin} 2>/dev/null ${then} eval -- "$__rollout_text"; { __rollout_end; } 2>/dev/null\n`;
     this.#process?.typeAfterReset(line);
   }
 
@@ -185,9 +188,12 @@ export class BashShell implements Shell {
     return await abortable(process.exited, signal);
   }
 
+  /** The shell and what it runs in front; its background jobs live on, as after `kill -9 $$`. */
   #kill(): void {
-    if (!this.#process?.open) return;
-    this.#process.signal(SIGKILL, "foregroundButLeader");
-    this.#process.signal(SIGKILL);
+    const process = this.#process;
+    this.#process = null;
+    if (!process?.open) return;
+    process.signal(SIGKILL, "foregroundButLeader");
+    process.signal(SIGKILL);
   }
 }

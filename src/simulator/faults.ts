@@ -5,8 +5,9 @@ import { uniform } from "./random.ts";
 const KINDS = ["status", "reset", "stall", "garbage", "truncate"] as const;
 
 /**
- * What goes wrong on purpose. `reset` ends the connection before the first byte, `stall` never answers,
- * `garbage` is a 200 whose body is not JSON, `truncate` ends the connection within the body.
+ * What goes wrong on purpose. `reset` ends the connection before the first byte, `stall` never
+ * answers, `garbage` is a 200 whose body is not JSON, `truncate` ends the connection within the
+ * body.
  */
 export type Fault = {
   kind: (typeof KINDS)[number];
@@ -33,7 +34,8 @@ const fieldsSchema = z.strictObject({
 });
 
 /**
- * Reads one fault: a kind (`reset`) or `status=NNN`, then any of `rate`, `turn`, `limit`, `retry_after`.
+ * Reads one fault: a kind (`reset`) or `status=NNN`, then any of `rate`, `turn`, `limit`,
+ * `retry_after`.
  *
  * @throws ServiceError `invalid_field`
  */
@@ -60,7 +62,8 @@ function wrong(text: string, message: string): ServiceError {
 }
 
 /**
- * Chooses the fault of each request. The n-th request meets the same one whenever the seed is the same.
+ * Chooses the fault of each request. The n-th request meets the same one whenever the seed is the
+ * same.
  */
 export class FaultSource {
   readonly #faults: { fault: Fault; left: number }[];

@@ -1,6 +1,6 @@
 /**
- * `{{observation}}`, or `{{observation:REGEX}}`, whose expression may hold braces in pairs (`\d{2}`), so that
- * `\boxed{{{observation:(\d+)}}}` means what it looks like.
+ * `{{observation}}`, or `{{observation:REGEX}}`, whose expression may hold braces in pairs
+ * (`\d{2}`), so that `\boxed{{{observation:(\d+)}}}` means what it looks like.
  */
 const PLACEHOLDER = /\{\{observation(?::((?:\\.|[^{}\\]|\{[^{}]*\})*))?\}\}/g;
 const MAX_SHOWN_CHARS = 200;

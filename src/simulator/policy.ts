@@ -8,7 +8,10 @@ const templateSchema = z.string().superRefine((text, context) => {
   if (problem !== null) context.addIssue({ code: "custom", message: problem });
 });
 
-/** Placeholders stand in the strings of arguments, however deep. A plain string is malformed on purpose. */
+/**
+ * Placeholders stand in the strings of arguments, however deep. A plain string is malformed on
+ * purpose.
+ */
 const argumentsSchema = z
   .union([z.record(z.string(), z.json()), z.string()])
   .superRefine((value, context) => {
@@ -45,8 +48,8 @@ export class Unscripted extends Error {}
 const MAX_SHOWN_CHARS = 200;
 
 /**
- * Reads a policy file: one JSON object per line, of which the first whose `match` is in the first user
- * message answers.
+ * Reads a policy file: one JSON object per line, of which the first whose `match` is in the first
+ * user message answers.
  *
  * @throws ServiceError `invalid_field` that names line and field.
  */
@@ -70,8 +73,8 @@ export function parsePolicy(text: string, fileName: string): Policy {
 }
 
 /**
- * What the policy says next. It keeps nothing between requests: the turn is the number of assistant messages,
- * the variant `seed % variants.length`, or the first one without a seed.
+ * What the policy says next. It keeps nothing between requests: the turn is the number of assistant
+ * messages, the variant `seed % variants.length`, or the first one without a seed.
  *
  * @throws Unscripted
  */

@@ -1,4 +1,6 @@
-/** A number in [0, 1) that depends on its arguments alone: the finaliser of MurmurHash3 over each. */
+/**
+ * A number in [0, 1) that depends on its arguments alone: the finaliser of MurmurHash3 over each.
+ */
 export function uniform(...parts: number[]): number {
   let hash = 0x9e3779b9;
   for (const part of parts) {

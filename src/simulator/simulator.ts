@@ -19,7 +19,9 @@ export type SimulatorOptions = {
   /** Units: tokens, prompt and answer together. */
   maxModelLen?: number;
   policy: Policy;
-  /** A call takes `latencyMs`, up to `jitterMs` more, and `msPerToken` for each token of the answer. */
+  /**
+   * A call takes `latencyMs`, up to `jitterMs` more, and `msPerToken` for each token of the answer.
+   */
   latencyMs?: number;
   jitterMs?: number;
   msPerToken?: number;

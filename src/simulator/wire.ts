@@ -20,7 +20,9 @@ const messageSchema = z.discriminatedUnion("role", [
   z.object({ role: z.literal("tool"), content: contentSchema, tool_call_id: z.string() }),
 ]);
 
-/** What the simulator reads of a chat request; engines ignore more than they know, and so does it. */
+/**
+ * What the simulator reads of a chat request; engines ignore more than they know, and so does it.
+ */
 export const chatRequestSchema = z.object({
   model: z.string(),
   messages: z.array(messageSchema).min(1),
@@ -45,7 +47,9 @@ export type Said = {
 const BYTES_PER_TOKEN = 4;
 const TOKENS_PER_MESSAGE = 4;
 
-/** Four bytes of UTF-8 are one token: stable, cheap, and of the right order for English and code. */
+/**
+ * Four bytes of UTF-8 are one token: stable, cheap, and of the right order for English and code.
+ */
 export function countTokens(text: string): number {
   return Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN);
 }
@@ -71,7 +75,10 @@ function countCall(call: { name: string; arguments: string }): number {
   return countTokens(call.name) + countTokens(call.arguments);
 }
 
-/** What an engine returns when `max_tokens` ends the turn: text up to there, and no tool call that is whole. */
+/**
+ * What an engine returns when `max_tokens` ends the turn: text up to there, and no tool call that
+ * is whole.
+ */
 export function cutToTokens(said: Said, maxTokens: number): Said {
   if (countSaid(said) <= maxTokens) return said;
   const bytes = Buffer.from(said.content ?? "").subarray(0, maxTokens * BYTES_PER_TOKEN);

@@ -2,7 +2,7 @@
 export type Verdict = {
   /** From 0 to 1. */
   reward: number;
-  /** The rule that gave the reward, stable enough to be counted: `boxed_equal`, `no_boxed_answer`, … */
+  /** The rule that gave the reward, stable enough to be counted: `equal_number`, `no_boxed_answer`, … */
   rule: string;
   /** One sentence for a person. */
   reason: string;

@@ -15,7 +15,7 @@ export type StageParts = {
   attach(handle: SandboxHandle): Promise<Sandbox>;
   end(handle: SandboxHandle): Promise<void>;
   engine: EngineClient;
-  /** Starting a sandbox is heavy on the node, so few start at once. */
+  /** Starting and preparing a sandbox is heavy on the node, so few do at once. */
   startGate: Semaphore;
   sandboxStarted(handle: SandboxHandle): void;
 };
@@ -106,11 +106,16 @@ class StageRun {
 
   // biome-ignore lint/suspicious/noExplicitAny: see `#kind`.
   async #init(instance: any): Promise<Result> {
-    if (this.#kind.usesSandbox) {
-      this.handle = await this.#startSandbox();
-      this.#parts.sandboxStarted(this.handle);
-    }
-    await this.#inSandbox((sandbox, signal) => this.#kind.init(instance, sandbox, signal));
+    const prepare = async () => {
+      if (this.#kind.usesSandbox) {
+        this.handle = await this.#startSandbox();
+        this.#parts.sandboxStarted(this.handle);
+      }
+      await this.#inSandbox((sandbox, signal) => this.#kind.init(instance, sandbox, signal));
+    };
+    // What a kind prepares is as heavy as the start itself: behind one gate the first jobs reach RUN early.
+    if (this.#kind.usesSandbox) await this.#parts.startGate.run(this.#signal, prepare);
+    else await prepare();
     return { outcome: null, verdict: null };
   }
 
@@ -145,7 +150,7 @@ class StageRun {
   }
 
   async #startSandbox(): Promise<SandboxHandle> {
-    const { settings, driver, startGate } = this.#parts;
+    const { settings, driver } = this.#parts;
     const { image } = JSON.parse(this.#start.options) as { image?: string };
     const chosen = image ?? settings.defaultImage;
     if (!chosen) {
@@ -156,7 +161,7 @@ class StageRun {
     const { writable, ...limits } = settings.sandbox;
     const id = `${this.#start.jobId}.${this.#start.attempt}`;
     const spec = { id, image: chosen, writable, limits };
-    return startGate.run(this.#signal, () => driver.start(spec, this.#signal));
+    return driver.start(spec, this.#signal);
   }
 
   /** Attaches for the time of `work`, which is aborted when the sandbox dies under it. */

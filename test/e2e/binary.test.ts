@@ -1,0 +1,302 @@
+import { describe, expect, test } from "bun:test";
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import type { RolloutResult } from "../../src/cli/run-collect.ts";
+import type { RolloutView } from "../../src/protocol/view.ts";
+import {
+  environment,
+  mathRow,
+  run,
+  sandboxFlags,
+  serve,
+  simulate,
+  start,
+  turn,
+} from "../support/binary.ts";
+import { tempDir } from "../support/temp-dir.ts";
+import { waitFor } from "../support/wait-for.ts";
+
+const cell = (code: string) => turn("execute_ipython_cell", { code });
+const finish = (message: string) => turn("finish", { message });
+
+const SCRIPTS = [
+  {
+    match: "seven times six",
+    variants: [
+      [cell("x = 7 * 6\nprint(x)"), finish("It is \\boxed{{{observation}}}.")],
+      [finish("It is \\boxed{41}.")],
+    ],
+  },
+  { match: "never ends", variants: [[cell("while True: pass")]] },
+  { match: "take your time", variants: [[cell("import time; time.sleep(600)")]] },
+  { match: "no engine", variants: [] as never[][] },
+];
+
+const ROWS = [
+  mathRow("What is seven times six?", "42"),
+  mathRow("What never ends?", "1"),
+  mathRow("Please take your time.", "1"),
+];
+
+/** Folders of sandboxes; what is only waiting to be deleted is not one. */
+const sandboxesIn = (data: string) =>
+  readdirSync(join(data, "sandboxes")).filter((name) => name !== ".trash");
+
+async function setup() {
+  const dir = tempDir();
+  const engine = await simulate(dir.path, SCRIPTS.slice(0, 3));
+  const data = dir.file("data");
+  const service = await serve(data, [...sandboxFlags(), "--backend", engine.url]);
+  const rows = dir.file("rows.jsonl");
+  await Bun.write(rows, ROWS.map((row) => `${JSON.stringify(row)}\n`).join(""));
+  const get = async <T>(path: string): Promise<T> => {
+    const response = await fetch(`http://localhost${path}`, { unix: service.socket });
+    return (await response.json()) as T;
+  };
+  return {
+    dir,
+    data,
+    engine,
+    service,
+    rows,
+    get,
+    async [Symbol.asyncDispose]() {
+      await service[Symbol.asyncDispose]();
+      await engine[Symbol.asyncDispose]();
+      dir[Symbol.dispose]();
+    },
+  };
+}
+
+describe("the compiled binary, run from an unrelated directory", () => {
+  test("runs rows in real sandboxes: right and wrong answers, a time limit, a cancel", async () => {
+    await using t = await setup();
+    const out = t.dir.file("out.jsonl");
+    const running = run(
+      ["run", t.rows, "--server", t.service.socket, "--samples", "2", "--id-prefix", "r"].concat([
+        ...["--run-limit-ms", "4000", "--out", out, "--show", "1"],
+      ]),
+    );
+    for (const id of ["r-2-0", "r-2-1"]) {
+      await waitFor(async () => {
+        const view = await t.get<RolloutView>(`/v1/rollouts/${id}`);
+        return view.stage === "run" && view.state === "active";
+      }, `${id} to run`);
+      const cancelled = await run(["jobs", "cancel", id, "--server", t.service.url]);
+      expect([cancelled.exitCode, cancelled.stderr]).toEqual([0, ""]);
+    }
+    const { stdout, stderr, exitCode } = await running;
+    expect(exitCode).toBe(0);
+    expect(stdout).toContain("2 of 6 rollouts have a reward, mean 0.500; 4 have none");
+    expect(stdout).toContain("verdict  equal_");
+    expect(stderr).toContain("6/6");
+    const results = (await Bun.file(out).text())
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    const seen = results.map(({ id, state, reward, error }: RolloutResult) => [
+      ...[id, state, reward, error?.code ?? null, error?.stage ?? null],
+    ]);
+    expect(seen).toEqual([
+      ["r-0-0", "succeeded", 1, null, null],
+      ["r-0-1", "succeeded", 0, null, null],
+      ["r-1-0", "failed", null, "deadline_exceeded", "run"],
+      ["r-1-1", "failed", null, "deadline_exceeded", "run"],
+      ["r-2-0", "cancelled", null, "cancelled", "run"],
+      ["r-2-1", "cancelled", null, "cancelled", "run"],
+    ]);
+    const [right, , overdue, , cancelled] = results as RolloutResult[];
+    expect(right?.trajectory?.messages.map(({ role }) => role)).toEqual([
+      "system",
+      "user",
+      "assistant",
+      "tool",
+      "assistant",
+    ]);
+    expect(right?.trajectory?.messages[3]?.content).toBe("42");
+    expect(right?.trajectory?.turns.every(({ engine_ms }) => engine_ms > 0)).toBe(true);
+    // What was recorded before the end is returned.
+    expect(overdue?.trajectory?.messages.at(-1)?.role).toBe("assistant");
+    expect(cancelled?.trajectory?.messages.at(-1)?.role).toBe("assistant");
+    expect(sandboxesIn(t.data)).toEqual([]);
+  });
+
+  test("run starts a service of its own, which is gone with it", async () => {
+    using dir = tempDir();
+    await using engine = await simulate(dir.path, SCRIPTS.slice(0, 1));
+    const rows = dir.file("rows.jsonl");
+    await Bun.write(rows, `${JSON.stringify(ROWS[0])}\n`);
+    const before = readdirSync("/var/tmp").filter((name) => name.startsWith("rolloutd-run-"));
+    const result = await run(
+      ["run", rows, "--backend", engine.url, ...sandboxFlags(), "--json"].concat([
+        ...["--out", dir.file("out.jsonl")],
+      ]),
+    );
+    expect(result.exitCode).toBe(0);
+    expect(JSON.parse(result.stdout)).toMatchObject({ row: 0, sample: 0, reward: 1 });
+    const after = readdirSync("/var/tmp").filter((name) => name.startsWith("rolloutd-run-"));
+    expect(after).toEqual(before);
+  });
+
+  test("an engine that refuses is a failure of the engine, never a reward", async () => {
+    await using t = await setup();
+    const rows = t.dir.file("other.jsonl");
+    await Bun.write(rows, `${JSON.stringify(mathRow("No script matches this.", "1"))}\n`);
+    const flags = ["--server", t.service.socket, "--json", "--out", t.dir.file("out.jsonl")];
+    const { stdout, exitCode } = await run(["run", rows, ...flags]);
+    expect(exitCode).toBe(1);
+    expect(JSON.parse(stdout)).toMatchObject({
+      state: "failed",
+      reward: null,
+      error: { code: "engine_refused", boundary: "engine", stage: "run" },
+    });
+  });
+
+  test("an image that lacks what the task needs is the sandbox's failure, named", async () => {
+    await using t = await setup();
+    const response = await fetch("http://localhost/v1/rollouts?wait_ms=60000", {
+      unix: t.service.socket,
+      method: "POST",
+      body: JSON.stringify({ instance: ROWS[0], image: "/nowhere/rootfs" }),
+    });
+    expect(await response.json()).toMatchObject({
+      state: "failed",
+      stage: "init",
+      reward: null,
+      error: { code: "image_not_found", boundary: "sandbox", stage: "init" },
+    });
+  });
+
+  test("SIGTERM drains: the exit status is 0, no sandbox is left, and the next start goes on", async () => {
+    await using t = await setup();
+    const body = { id: "slow", instance: ROWS[2] };
+    const submitted = await fetch("http://localhost/v1/rollouts", {
+      unix: t.service.socket,
+      method: "POST",
+      body: JSON.stringify(body),
+    });
+    expect(submitted.status).toBe(201);
+    await waitFor(async () => {
+      const view = await t.get<RolloutView>("/v1/rollouts/slow");
+      return view.stage === "run" && view.state === "active";
+    }, "the rollout to run");
+    t.service.signal("SIGTERM");
+    t.service.signal("SIGINT");
+    expect(await t.service.exited).toBe(0);
+    expect(readdirSync(join(t.data, "sandboxes"))).toEqual([]);
+    expect(existsSync(t.service.socket)).toBe(false);
+    await using next = await serve(t.data, [...sandboxFlags(), "--backend", t.engine.url]);
+    const again = await waitFor(async () => {
+      const url = "http://localhost/v1/rollouts/slow";
+      const view = (await (await fetch(url, { unix: next.socket })).json()) as RolloutView;
+      return view.stage === "run" && view.state === "active" && view;
+    }, "the rollout to run again");
+    expect(again.attempt).toBe(2);
+  });
+});
+
+describe("the command line", () => {
+  test("says what is wrong in one sentence, with the exit code of its kind", async () => {
+    using dir = tempDir();
+    const nobody = dir.file("nobody.sock");
+    const cases: [string[], number, string][] = [
+      [["nonsense"], 2, 'there is no command "nonsense"'],
+      [["jobs"], 2, "an action is missing"],
+      [["jobs", "list", "--limit", "x"], 2, "--limit takes a whole number"],
+      [["jobs", "list", "--nope"], 2, "--nope"],
+      [["jobs", "list", "--server", nobody], 69, `no rolloutd answers at ${nobody}`],
+      [["run"], 2, "one file of rows is needed"],
+      [["run", "/nowhere.jsonl", "--server", nobody], 1, "/nowhere.jsonl can't be read"],
+      [["serve", "--port", "x"], 2, "--port"],
+      [["serve", "--driver", "host"], 1, "driver=host isolates nothing"],
+      [["serve", "--data-dir", "/proc/nope"], 1, "/proc/nope"],
+      [["simulate", "--policy", "/nowhere"], 2, "/nowhere"],
+    ];
+    for (const [args, exitCode, text] of cases) {
+      const result = await run(args);
+      expect([args.join(" "), result.exitCode]).toEqual([args.join(" "), exitCode]);
+      expect(result.stderr).toContain(text);
+      expect(result.stdout).toBe("");
+    }
+  });
+
+  test("has help for itself and for each command, on standard output", async () => {
+    const overview = await run(["--help"]);
+    expect([overview.exitCode, overview.stderr]).toEqual([0, ""]);
+    for (const name of ["serve", "run", "jobs", "backends", "simulate", "doctor", "version"]) {
+      expect(overview.stdout).toContain(`  ${name}`);
+      const help = await run([name, "--help"]);
+      expect([name, help.exitCode, help.stderr]).toEqual([name, 0, ""]);
+      expect(help.stdout).toStartWith(`Usage: rolloutd ${name}`);
+    }
+  });
+
+  test("version and doctor have output for machines", async () => {
+    using dir = tempDir();
+    const version = await run(["version", "--json"]);
+    expect(JSON.parse(version.stdout)).toMatchObject({ bun: Bun.version });
+    const doctor = await run(["doctor", "--json", "--data-dir", dir.path, ...sandboxFlags()]);
+    const findings = doctor.stdout
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect([doctor.exitCode, doctor.stderr]).toEqual([0, ""]);
+    expect(findings.find(({ check }) => check === "a sandbox").detail).toContain("IPython");
+  });
+
+  test("doctor says what is missing, with the mend, and exits with 1", async () => {
+    using dir = tempDir();
+    const flags = ["--data-dir", dir.path, "--image", environment("ROLLOUTD_IMAGE")];
+    const { stdout, exitCode } = await run(["doctor", ...flags], { env: { PATH: dir.path } });
+    expect(exitCode).toBe(1);
+    expect(stdout).toContain("missing  Apptainer");
+    expect(stdout).toContain("Apptainer: install Apptainer or Singularity CE");
+  });
+
+  test("backends are added by address, listed, and removed by id", async () => {
+    await using t = await setup();
+    const server = ["--server", t.service.url];
+    const listed = await run(["backends", "list", "--json", ...server]);
+    const [backend] = JSON.parse(listed.stdout);
+    expect(backend).toMatchObject({ url: t.engine.url, in_flight: 0 });
+    const removed = await run(["backends", "remove", backend.id, ...server]);
+    expect([removed.exitCode, removed.stderr]).toEqual([0, ""]);
+    expect((await run(["backends", "list", ...server])).stdout).toBe("no backends\n");
+    const added = await run(["backends", "add", `${t.engine.url}/`, ...server]);
+    expect([added.exitCode, added.stdout.includes(backend.id)]).toEqual([0, true]);
+    const refused = await run(["backends", "add", "http://127.0.0.1:1/v1", ...server]);
+    expect([refused.exitCode, refused.stdout]).toEqual([1, ""]);
+    expect(refused.stderr).toContain("127.0.0.1:1");
+  });
+});
+
+test("neither a .env nor a bunfig.toml of the working directory is read", async () => {
+  using dir = tempDir();
+  await Bun.write(dir.file(".env"), "ROLLOUTD_PORT=nonsense\n");
+  await Bun.write(dir.file("bunfig.toml"), 'preload = ["./evil.ts"]\n');
+  await Bun.write(dir.file("evil.ts"), "console.log('evil'); process.exit(42);\n");
+  const result = await run(["doctor", "--json", "--data-dir", dir.file("d")], { cwd: dir.path });
+  expect(result.stdout).not.toContain("evil");
+  expect([result.stderr, result.exitCode === 42]).toEqual(["", false]);
+});
+
+test("a second service on the same data folder is refused, and kill -9 frees it", async () => {
+  using dir = tempDir();
+  await using first = await serve(dir.file("data"));
+  const second = await run(["serve", "--port", "0", "--data-dir", dir.file("data")]);
+  expect([second.exitCode, second.stdout]).toEqual([1, ""]);
+  expect(second.stderr).toContain("another rolloutd works in");
+  first.signal("SIGKILL");
+  await first.exited;
+  await using third = await serve(dir.file("data"));
+  expect(third.url).toStartWith("http://127.0.0.1:");
+});
+
+test("a taken port is told with the mend", async () => {
+  using dir = tempDir();
+  await using service = await serve(dir.file("a"));
+  const port = new URL(service.url).port;
+  const flags = ["--port", port, "--data-dir", dir.file("b"), "--json"];
+  const refused = await start(["serve", ...flags]).catch((error) => String(error));
+  expect(refused).toContain(`127.0.0.1:${port} is in use; choose another with --port`);
+});

@@ -1,0 +1,141 @@
+import { expect, test } from "bun:test";
+import type { Setup } from "../conformance.ts";
+import { EXEC, failure } from "../setup.ts";
+
+async function pythonOf(setup: Setup) {
+  const bundle = await setup();
+  const sandbox = await bundle.open();
+  const python = await sandbox.python({ startTimeoutMs: 20_000 });
+  return {
+    sandbox,
+    python,
+    run: (code: string, options = EXEC) => python.run(code, options),
+    [Symbol.asyncDispose]: () => bundle[Symbol.asyncDispose](),
+  };
+}
+
+export function pythonTests(setup: Setup): void {
+  test("a cell answers with what it printed and its last value", async () => {
+    await using it = await pythonOf(setup);
+    const code = "import sys\nprint('out')\nprint('err', file=sys.stderr)\n6 * 7";
+    expect(await it.run(code)).toEqual({
+      output: "out\nerr\n42\n",
+      ok: true,
+      timedOut: false,
+      restarted: false,
+      cutBytes: 0,
+      durationMs: expect.any(Number),
+    });
+  });
+
+  test("names are kept between cells, and nothing is shown for no value", async () => {
+    await using it = await pythonOf(setup);
+    await it.run("x = 20\ndef double(n):\n    return 2 * n");
+    expect(await it.run("double(x)")).toMatchObject({ output: "40\n", ok: true });
+    expect(await it.run("y = 1")).toMatchObject({ output: "", ok: true });
+    expect(await it.run("")).toMatchObject({ output: "", ok: true });
+  });
+
+  test("an error comes as a traceback without colours, and names survive it", async () => {
+    await using it = await pythonOf(setup);
+    await it.run("x = 1");
+    const result = await it.run("print('before')\nx / 0");
+    expect(result).toMatchObject({ ok: false, restarted: false });
+    expect(result.output).toStartWith("before\n");
+    expect(result.output).toContain("ZeroDivisionError: division by zero");
+    expect(result.output).not.toContain("\x1b");
+    expect(await it.run("if:")).toMatchObject({ ok: false });
+    expect(await it.run("x")).toMatchObject({ output: "1\n", ok: true });
+  });
+
+  test("what subprocesses print belongs to the cell", async () => {
+    await using it = await pythonOf(setup);
+    const code =
+      "import os, subprocess\nprint(1)\nos.system('echo 2')\nsubprocess.run(['echo', '3'])\nprint(4)";
+    expect((await it.run(code)).output).toBe("1\n2\n3\n4\n");
+  });
+
+  test("of much output both ends are kept and the cut is stated", async () => {
+    await using it = await pythonOf(setup);
+    const code = "print('first'); print('x' * 50_000_000); print('last')";
+    const result = await it.run(code, { ...EXEC, maxOutputBytes: 1000 });
+    expect(result.output).toStartWith("first\nxxx");
+    expect(result.output).toEndWith("xxx\nlast\n");
+    expect(result.output).toContain("\n[... 49999012 bytes cut ...]\n");
+    expect(result).toMatchObject({ ok: true, cutBytes: 49_999_012 });
+  });
+
+  test("standard input is at its end", async () => {
+    await using it = await pythonOf(setup);
+    const result = await it.run("input('name? ')");
+    expect(result).toMatchObject({ ok: false, timedOut: false });
+    expect(result.output).toContain("EOFError");
+  });
+
+  test("a late cell is interrupted and its names are kept", async () => {
+    await using it = await pythonOf(setup);
+    const code = "x = 1\nprint('begun', flush=True)\nimport time; time.sleep(100)";
+    const late = await it.run(code, { ...EXEC, timeoutMs: 300 });
+    expect(late).toMatchObject({ ok: false, timedOut: true, restarted: false });
+    expect(late.output).toStartWith("begun\n");
+    expect(await it.run("x")).toMatchObject({ output: "1\n", restarted: false });
+    const child = "import os; os.system('sleep 100')";
+    expect(await it.run(child, { ...EXEC, timeoutMs: 300 })).toMatchObject({ restarted: false });
+  });
+
+  test("a late cell that ignores the interrupt costs the session its names", async () => {
+    await using it = await pythonOf(setup);
+    const deaf = `x = 1
+print('begun', flush=True)
+import time
+while True:
+    try:
+        time.sleep(1)
+    except KeyboardInterrupt:
+        pass`;
+    const late = await it.run(deaf, { ...EXEC, timeoutMs: 300 });
+    expect(late).toMatchObject({ output: "begun\n", ok: false, timedOut: true, restarted: true });
+    expect(await it.run("'x' in globals()")).toMatchObject({ output: "False\n", restarted: false });
+  });
+
+  test("an interpreter that ends is replaced, and the loss is stated", async () => {
+    await using it = await pythonOf(setup);
+    const ended = await it.run("print('begun', flush=True)\nimport os; os._exit(3)");
+    expect(ended).toMatchObject({ ok: false, timedOut: false, restarted: true });
+    expect(await it.run("1 + 1")).toMatchObject({ output: "2\n", ok: true, restarted: false });
+  });
+
+  test("an interpreter that was killed between cells is replaced, and the loss is stated", async () => {
+    await using it = await pythonOf(setup);
+    await it.run("x = 1");
+    await it.python.close();
+    expect(await it.run("'x' in globals()")).toMatchObject({ output: "False\n", restarted: true });
+  });
+
+  test("a cell that tampers with its streams does not lose the session", async () => {
+    await using it = await pythonOf(setup);
+    await it.run("import sys; sys.stdout = None; sys.stderr.close()");
+    expect(await it.run("1 + 1")).toMatchObject({ timedOut: false });
+    await it.run("import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)");
+    expect(await it.run("2")).toMatchObject({ timedOut: false });
+  });
+
+  test("a session found by its socket is the same one", async () => {
+    await using it = await pythonOf(setup);
+    await it.run("x = 'same'");
+    const again = await it.sandbox.python({ startTimeoutMs: 20_000 });
+    expect((await again.run("x", EXEC)).output).toBe("'same'\n");
+  });
+
+  test("an abort ends the wait at once, and the next cell gets a fresh session", async () => {
+    await using it = await pythonOf(setup);
+    const abort = new AbortController();
+    const waiting = it.python.run("import time; time.sleep(100)", {
+      ...EXEC,
+      signal: abort.signal,
+    });
+    abort.abort(new Error("cancelled"));
+    expect((await failure(waiting)).message).toBe("cancelled");
+    expect(await it.run("1")).toMatchObject({ output: "1\n", ok: true, restarted: true });
+  });
+}

@@ -1,0 +1,92 @@
+import { mkdtemp } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import { processesInSession, processesMounting } from "../../src/lib/proc.ts";
+import { removeTree } from "../../src/lib/remove-tree.ts";
+import { attachSandbox } from "../../src/sandbox/attach.ts";
+import { createDriver, type DriverOptions } from "../../src/sandbox/driver.ts";
+import { endSandbox } from "../../src/sandbox/end.ts";
+import type {
+  DriverName,
+  Sandbox,
+  SandboxDriver,
+  SandboxHandle,
+  SandboxSpec,
+} from "../../src/sandbox/sandbox.ts";
+
+export type Bundle = AsyncDisposable & {
+  dataDir: string;
+  driver: SandboxDriver;
+  spec(changes?: Partial<SandboxSpec>): SandboxSpec;
+  start(changes?: Partial<SandboxSpec>): Promise<SandboxHandle>;
+  open(changes?: Partial<SandboxSpec>): Promise<Sandbox>;
+};
+
+export const LIMITS = {
+  startTimeoutMs: 30_000,
+  processes: 4096,
+  openFiles: 1024,
+  fileBytes: 1_000_000_000,
+  tmpfsBytes: 64 * 1024 * 1024,
+};
+export const NO_ABORT = new AbortController().signal;
+export const EXEC = { timeoutMs: 20_000, maxOutputBytes: 100_000 };
+
+/** `ROLLOUTD_APPTAINER` and `ROLLOUTD_IMAGE`; `scripts/test` sets both. */
+export function required(name: string): string {
+  const value = process.env[name];
+  if (value) return value;
+  throw new Error(`${name} is not set: run ./scripts/test, which makes what it names`);
+}
+
+/** A driver in a data folder of its own; what was started through it is ended with the test. */
+export async function setup(
+  name: DriverName,
+  options: Partial<DriverOptions> = {},
+): Promise<Bundle> {
+  const dataDir = await mkdtemp(join(tmpdir(), "rolloutd-test-"));
+  const isolated = name === "apptainer";
+  const apptainer = isolated ? required("ROLLOUTD_APPTAINER") : "";
+  const driver = createDriver(name, { dataDir, apptainer, ...options });
+  const handles: SandboxHandle[] = [];
+  const image = isolated ? required("ROLLOUTD_IMAGE") : "/";
+  const spec = (changes?: Partial<SandboxSpec>): SandboxSpec => ({
+    id: crypto.randomUUID(),
+    image,
+    writable: "tmpfs",
+    limits: LIMITS,
+    ...changes,
+  });
+  const start = async (changes?: Partial<SandboxSpec>) => {
+    const handle = await driver.start(spec(changes), NO_ABORT);
+    handles.push(handle);
+    return handle;
+  };
+  return {
+    dataDir,
+    driver,
+    spec,
+    start,
+    open: async (changes) => await attachSandbox(await start(changes)),
+    async [Symbol.asyncDispose]() {
+      await Promise.all(handles.map((handle) => endSandbox(handle, { graceMs: 0 })));
+      await removeTree(dataDir);
+    },
+  };
+}
+
+/** Host pids that still belong to the sandbox, by session and by mounts. */
+export async function leftovers(handle: SandboxHandle): Promise<number[]> {
+  const mounting = await processesMounting(basename(handle.dir));
+  return [...processesInSession(handle.starterPid), ...mounting];
+}
+
+/** What `promise` rejects with; a test that expects a failure fails without one. */
+export async function failure(promise: Promise<unknown>): Promise<Error & { code?: string }> {
+  return await promise.then(
+    (value) => {
+      throw new Error(`expected a failure, got ${JSON.stringify(value)}`);
+    },
+    (error) => error,
+  );
+}
