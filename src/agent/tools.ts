@@ -34,7 +34,7 @@ function bashTool(context: ToolContext): Tool {
       const { toolTimeoutMs, maxOutputBytes } = context.limits;
       const asked = Number(args.timeout ?? Number.NaN) * 1000;
       const timeoutMs = asked > 0 ? Math.min(asked, toolTimeoutMs) : toolTimeoutMs;
-      shell ??= await needSandbox(context, "execute_bash").shell();
+      shell ??= await needSandbox(context, "execute_bash").shell(context.signal);
       const options = { timeoutMs, maxOutputBytes, signal: context.signal };
       return describeCommand(await shell.run(command, options), timeoutMs);
     },
@@ -66,8 +66,8 @@ function ipythonTool(context: ToolContext): Tool {
       const code = requireText(args, "code");
       if (typeof code !== "string") return code;
       const { toolTimeoutMs: timeoutMs, maxOutputBytes } = context.limits;
-      const startTimeoutMs = PYTHON_START_TIMEOUT_MS;
-      python ??= await needSandbox(context, "execute_ipython_cell").python({ startTimeoutMs });
+      const start = { startTimeoutMs: PYTHON_START_TIMEOUT_MS, signal: context.signal };
+      python ??= await needSandbox(context, "execute_ipython_cell").python(start);
       const options = { timeoutMs, maxOutputBytes, signal: context.signal };
       return describeCell(await python.run(code, options), timeoutMs);
     },

@@ -24,7 +24,7 @@ __rollout_end() {
 __rollout_begin() {
   PROMPT_COMMAND=$__rollout_prompt
   __rollout_nonce=$1
-  mapfile -d '' __rollout_text <"$2"
+  IFS= read -r -d '' __rollout_text <"$2"
   return "$__rollout_status"
 }
 PROMPT_COMMAND=$__rollout_prompt

@@ -54,22 +54,23 @@ export class BashShell implements Shell {
     this.#busy = true;
     const startMs = performance.now();
     try {
-      // The one before was aborted: nobody knows what state its shell is in.
-      if (!this.#process?.open) await this.#start(options.signal);
+      // It was killed between two commands, or with one that was aborted.
+      const wasGone = !this.#process?.open;
+      if (wasGone) await this.#start(options.signal);
       const output = this.#openOutput(options.maxOutputBytes);
       this.#type(command);
       const first = await this.#ending(options.timeoutMs, options.signal);
       const ending = first === "late" ? await this.#stop(options.signal) : first;
-      const shellReplaced = !("cwd" in ending);
+      const ended = !("cwd" in ending);
       const exitCode =
         "cwd" in ending ? ending.status : (ending.code ?? 128 + (ending.signal ?? 0));
-      if (shellReplaced) await this.#start(options.signal);
+      if (ended) await this.#start(options.signal);
       return {
         output: output.text(terminalText),
         exitCode: first === "late" ? null : exitCode,
         cwd: this.#cwd,
         timedOut: first === "late",
-        shellReplaced,
+        shellReplaced: wasGone || ended,
         cutBytes: output.cutBytes,
         durationMs: performance.now() - startMs,
       };

@@ -1,5 +1,7 @@
+import { createHash } from "node:crypto";
 import { ServiceError, toErrorBody } from "../errors.ts";
 import type { EngineClient } from "../inference/engine.ts";
+import { abortable } from "../lib/abortable.ts";
 import type { Semaphore } from "../lib/semaphore.ts";
 import type { StageFinished, StartStage, WorkerSettings } from "../pipeline/messages.ts";
 import type { Sandbox, SandboxDriver, SandboxHandle } from "../sandbox/sandbox.ts";
@@ -12,7 +14,7 @@ import type { Verdict } from "../verifiers/verdict.ts";
 export type StageParts = {
   settings: WorkerSettings;
   driver: SandboxDriver;
-  attach(handle: SandboxHandle): Promise<Sandbox>;
+  attach(handle: SandboxHandle, signal: AbortSignal): Promise<Sandbox>;
   end(handle: SandboxHandle): Promise<void>;
   engine: EngineClient;
   /** Starting and preparing a sandbox is heavy on the node, so few do at once. */
@@ -89,9 +91,12 @@ class StageRun {
 
   /** Ends the sandbox where no later stage works in it. */
   async release(): Promise<void> {
+    if (!this.#keepsSandbox) await this.discard();
+  }
+
+  get #keepsSandbox(): boolean {
     const { stage } = this.#start;
-    const needed = stage === "init" || (stage === "run" && this.#kind.evalUsesSandbox);
-    if (this.handle && !needed) await this.discard();
+    return stage === "init" || (stage === "run" && this.#kind.evalUsesSandbox);
   }
 
   async discard(): Promise<void> {
@@ -159,9 +164,15 @@ class StageRun {
       });
     }
     const { writable, ...limits } = settings.sandbox;
-    const id = `${this.#start.jobId}.${this.#start.attempt}`;
-    const spec = { id, image: chosen, writable, limits };
+    const spec = { id: this.#sandboxId(), image: chosen, writable, limits };
     return driver.start(spec, this.#signal);
+  }
+
+  /** Names its folder, and is seen inside: short, and the same length for every job. */
+  #sandboxId(): string {
+    const { jobId, attempt } = this.#start;
+    const digest = createHash("sha256").update(jobId).digest("hex");
+    return `${digest.slice(0, 20)}.${attempt}`;
   }
 
   /** Attaches for the time of `work`, which is aborted when the sandbox dies under it. */
@@ -169,22 +180,11 @@ class StageRun {
     work: (sandbox: Sandbox | null, signal: AbortSignal) => Promise<T>,
   ): Promise<T> {
     if (!this.handle) return work(null, this.#signal);
-    const sandbox = await this.#parts.attach(this.handle);
-    try {
-      const signal = AbortSignal.any([this.#signal, sandbox.died]);
-      return await abortable(work(sandbox, signal), signal);
-    } finally {
-      sandbox.detach();
-    }
+    const sandbox = await this.#parts.attach(this.handle, this.#signal);
+    const signal = AbortSignal.any([this.#signal, sandbox.died]);
+    const result = await abortable(work(sandbox, signal), signal);
+    // Where the sandbox is ended instead, that also cuts this thread's connection.
+    if (this.#keepsSandbox) await sandbox.detach();
+    return result;
   }
-}
-
-/** Settles when `work` does or `signal` aborts, so that no stage hangs on a wait that ignores its signal. */
-function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const onAbort = () => reject(signal.reason);
-    signal.addEventListener("abort", onAbort, { once: true });
-    if (signal.aborted) onAbort();
-    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
-  });
 }

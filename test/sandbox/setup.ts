@@ -32,6 +32,23 @@ export const LIMITS = {
 export const NO_ABORT = new AbortController().signal;
 export const EXEC = { timeoutMs: 20_000, maxOutputBytes: 100_000 };
 
+/** Leaves a process that has left its session and parent and ignores what can be ignored. */
+export const DAEMONISE = [
+  "python3",
+  "-c",
+  `import os, signal, time
+for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
+    signal.signal(number, signal.SIG_IGN)
+if os.fork():
+    os.wait()
+    os._exit(0)
+os.setsid()
+if os.fork():
+    os._exit(0)
+while True:
+    time.sleep(1)`,
+];
+
 /** `ROLLOUTD_APPTAINER` and `ROLLOUTD_IMAGE`; `scripts/test` sets both. */
 export function required(name: string): string {
   const value = process.env[name];
@@ -69,7 +86,8 @@ export async function setup(
     start,
     open: async (changes) => await attachSandbox(await start(changes)),
     async [Symbol.asyncDispose]() {
-      await Promise.all(handles.map((handle) => endSandbox(handle, { graceMs: 0 })));
+      const ends = handles.map((handle) => endSandbox(handle, { graceMs: 0 }));
+      await Promise.all((await Promise.all(ends)).map((report) => report.removed));
       await removeTree(dataDir);
     },
   };

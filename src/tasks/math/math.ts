@@ -27,7 +27,8 @@ export const math: TaskKind<MathInstance> = {
   parse: parseMathRow,
 
   async init(_instance, sandbox, signal) {
-    const python = await required(sandbox).python({ startTimeoutMs: PYTHON_START_TIMEOUT_MS });
+    const start = { startTimeoutMs: PYTHON_START_TIMEOUT_MS, signal };
+    const python = await required(sandbox).python(start);
     const options = {
       timeoutMs: WARM_UP_TIMEOUT_MS,
       maxOutputBytes: MAX_OBSERVATION_BYTES,

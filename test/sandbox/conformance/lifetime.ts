@@ -7,10 +7,7 @@ import { attachSandbox } from "../../../src/sandbox/attach.ts";
 import { endSandbox, killSandbox } from "../../../src/sandbox/end.ts";
 import { waitFor } from "../../support/wait-for.ts";
 import type { Setup } from "../conformance.ts";
-import { EXEC, failure, leftovers, NO_ABORT } from "../setup.ts";
-
-/** Leaves the session and its parent, ignores every signal that can be ignored. */
-const DAEMON = "setsid sh -c 'trap \"\" TERM INT HUP QUIT; while :; do sleep 1; done' & exit 0";
+import { DAEMONISE, EXEC, failure, leftovers, NO_ABORT } from "../setup.ts";
 
 /** The sandbox's processes as the host sees them, so that their end can be told from a reused pid. */
 function processes(holder: number): () => number[] {
@@ -48,7 +45,7 @@ export function lifetimeTests(setup: Setup): void {
   test("the end takes daemons along that left their session and ignore signals", async () => {
     await using bundle = await setup();
     const sandbox = await bundle.open();
-    await sandbox.exec(["sh", "-c", DAEMON], EXEC);
+    await sandbox.exec(DAEMONISE, EXEC);
     const alive = processes(sandbox.handle.holderPid);
     expect(alive().length).toBeGreaterThan(1);
     const { clean, survivors } = await endSandbox(sandbox.handle, { graceMs: 0 });
@@ -75,7 +72,7 @@ export function lifetimeTests(setup: Setup): void {
   test("the close of the control descriptor ends everything", async () => {
     await using bundle = await setup();
     const sandbox = await bundle.open();
-    await sandbox.exec(["sh", "-c", DAEMON], EXEC);
+    await sandbox.exec(DAEMONISE, EXEC);
     await sandbox.detach();
     const alive = processes(sandbox.handle.holderPid);
     expect(alive().length).toBeGreaterThan(1);
