@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import type { Config } from "../config.ts";
 import { ServiceError } from "../errors.ts";
-import type { Submission } from "../pipeline/scheduler.ts";
+import type { Submission } from "../pipeline/parts.ts";
 import { canonicalJson } from "../protocol/parse.ts";
 import type { RolloutRequest } from "../protocol/rollout.ts";
 import { taskKindOf } from "../tasks/registry.ts";

@@ -66,12 +66,15 @@ export function processesInSession(session: number): number[] {
   return allPids(readdirSync("/proc")).filter((pid) => stat(pid)?.session === session);
 }
 
-/** Processes that have something mounted whose path contains `name`. Reads a lot, hence in steps. */
+/**
+ * Processes that have something mounted from below a folder called `name`. Paths in mountinfo begin at the
+ * root of their file system, hence no whole path. Reads a lot, hence in steps.
+ */
 export async function processesMounting(name: string): Promise<number[]> {
   const found: number[] = [];
   for (const pid of allPids(await readdir("/proc"))) {
     const mounts = await readFile(`/proc/${pid}/mountinfo`, "utf8").catch(() => "");
-    if (mounts.includes(name)) found.push(pid);
+    if (mounts.includes(`/${name}/`)) found.push(pid);
   }
   return found;
 }

@@ -1,7 +1,7 @@
 import { ERRORS, type ErrorBody, type ErrorCode } from "../errors.ts";
 import type { Ending } from "../jobs/job.ts";
+import type { ActiveJob, SchedulerParts } from "./parts.ts";
 import type { PoolWorker } from "./pool.ts";
-import type { ActiveJob, Scheduler, SchedulerParts } from "./scheduler.ts";
 
 /** How often deadlines and unanswered ends are looked at. */
 const SWEEP_MS = 25;
@@ -12,20 +12,23 @@ const REASONS: Record<Ending, { code: ErrorCode; message: string }> = {
   shutdown: { code: "shutting_down", message: "the service is stopping" },
 };
 
+type LadderParts = Pick<SchedulerParts, "store" | "clock" | "sandboxes" | "settings"> & {
+  active: ReadonlyMap<string, ActiveJob>;
+  endOverdue(jobIds: string[]): void;
+  /** The last rung: a fresh thread in the place of one that hangs. */
+  replace(worker: PoolWorker): void;
+};
+
 /**
  * The one way in which anything is ended early: ask the worker, kill the sandbox when it does not confirm,
  * replace the thread when even that does not help.
  */
 export class Ladder {
-  readonly #scheduler: Scheduler;
-  readonly #parts: SchedulerParts;
-  readonly #replace: (worker: PoolWorker) => void;
+  readonly #parts: LadderParts;
   readonly #timer: Timer;
 
-  constructor(scheduler: Scheduler, parts: SchedulerParts, replace: (worker: PoolWorker) => void) {
-    this.#scheduler = scheduler;
+  constructor(parts: LadderParts) {
     this.#parts = parts;
-    this.#replace = replace;
     this.#timer = setInterval(() => this.#sweep(), SWEEP_MS);
   }
 
@@ -36,7 +39,7 @@ export class Ladder {
   /** Tells the worker. The row stays active until it confirms. */
   ask(entry: ActiveJob, nowMs: number): void {
     const { job, worker } = entry;
-    if (job.ending === null || this.#scheduler.active.get(job.id) !== entry) return;
+    if (job.ending === null || this.#parts.active.get(job.id) !== entry) return;
     entry.endAskedMs ??= nowMs;
     const { code, message } = REASONS[job.ending];
     const { boundary, retryable } = ERRORS[code];
@@ -49,7 +52,7 @@ export class Ladder {
     this.#endOverdue(nowMs);
     const grace = this.#parts.settings.cancelGraceMs;
     const stuck = new Set<PoolWorker>();
-    for (const entry of this.#scheduler.active.values()) {
+    for (const entry of this.#parts.active.values()) {
       if (entry.endAskedMs === null) continue;
       const waitedMs = nowMs - entry.endAskedMs;
       if (waitedMs > 2 * grace) stuck.add(entry.worker);
@@ -58,20 +61,17 @@ export class Ladder {
         this.#parts.sandboxes.kill(entry.handle);
       }
     }
-    for (const worker of stuck) this.#replace(worker);
+    for (const worker of stuck) this.#parts.replace(worker);
   }
 
   #endOverdue(nowMs: number): void {
     const overdue: string[] = [];
-    for (const { job } of this.#scheduler.active.values()) {
+    for (const { job } of this.#parts.active.values()) {
       if (job.ending === null && job.stageDeadlineMs !== null && job.stageDeadlineMs <= nowMs) {
         overdue.push(job.id);
       }
     }
     for (const row of this.#parts.store.pendingPastDeadline(nowMs)) overdue.push(row.id);
-    if (overdue.length === 0) return;
-    this.#scheduler.operate(() => {
-      for (const id of overdue) this.#scheduler.requestEnd(id, "deadline");
-    });
+    if (overdue.length > 0) this.#parts.endOverdue(overdue);
   }
 }

@@ -1,111 +1,75 @@
-import { ServiceError, toErrorBody } from "../errors.ts";
-import type { Backend } from "../inference/engine.ts";
-import { createJob, isFinal, type Job, type NewJob, type Stage } from "../jobs/job.ts";
+import { ServiceError } from "../errors.ts";
+import { createJob, type Ending, isFinal, type Job, type Stage } from "../jobs/job.ts";
 import { type JobEvent, transition } from "../jobs/transitions.ts";
-import type { Clock } from "../lib/clock.ts";
 import type { SandboxHandle } from "../sandbox/sandbox.ts";
 import { toJob } from "../store/rows.ts";
-import type { JobResult, NewRow, Store } from "../store/store.ts";
+import type { JobResult } from "../store/store.ts";
 import type { JobRow } from "../store/tables.ts";
-import type { Log } from "../telemetry/log.ts";
 import { Ladder } from "./ladder.ts";
 import type { FromWorker, StageFinished } from "./messages.ts";
-import { Pool, type PoolWorker, type SpawnWorker } from "./pool.ts";
+import { Parking } from "./parking.ts";
+import type { ActiveJob, SchedulerParts, Submission, Submitted } from "./parts.ts";
+import { Pool, type PoolWorker } from "./pool.ts";
+import { Ticker } from "./ticker.ts";
 import { Waiters } from "./waiters.ts";
 
-/** Which inference server a new trajectory goes to. */
-export interface BackendChooser {
-  available(): boolean;
-  /** Counts a trajectory on the chosen backend until `release`. */
-  acquire(preferredId: string | null): Backend;
-  release(id: string): void;
-}
-
-/** The part of the sandbox layer that the main thread uses. */
-export interface SandboxKeeper {
-  /** SIGKILL at once: the last rung of the ladder. */
-  kill(handle: SandboxHandle): void;
-  /** Ends it and proves that nothing is left. */
-  end(handle: SandboxHandle): Promise<void>;
-}
-
-export type SchedulerSettings = {
-  pools: Record<Stage, { threads: number; slots: number }>;
-  maxSandboxesAhead: number;
-  maxQueuedJobs: number;
-  /** How long a worker has to confirm an end before its sandbox, and then its thread, is killed. */
-  cancelGraceMs: number;
-};
-
-export type SchedulerParts = {
-  store: Store;
-  clock: Clock;
-  log: Log;
-  backends: BackendChooser;
-  sandboxes: SandboxKeeper;
-  spawn: SpawnWorker;
-  settings: SchedulerSettings;
-  /** A tick that can't be made durable: the service can't go on. */
-  onFatal(error: unknown): void;
-};
-
-export type ActiveJob = {
-  readonly seq: number;
-  job: Job;
-  readonly usesSandbox: boolean;
-  readonly worker: PoolWorker;
-  readonly backendId: string | null;
-  handle: SandboxHandle | null;
-  endAskedMs: number | null;
-  killed: boolean;
-};
-
-export type Submission = { job: NewJob; row: NewRow };
-export type Submitted = { id: string; created: boolean };
-type Operation = { work: () => void; fail: (error: unknown) => void };
+/** How often a drain looks whether the active jobs are over. */
+const DRAIN_POLL_MS = 5;
 
 /**
- * The control plane's heart. Everything that happens in one turn of the event loop becomes one transaction:
- * the changes are applied, free slots are filled, and after the commit the workers and the waiting clients
- * hear of it.
+ * The control plane's heart: it takes what happens (submits, cancels, workers' answers, deadlines), lets
+ * `transition` decide, and fills the free slots. All of one turn of the event loop is one transaction, and
+ * only after its commit do workers and clients hear of it.
  */
 export class Scheduler {
   readonly waiters = new Waiters();
   readonly pools: Record<Stage, Pool>;
   readonly active = new Map<string, ActiveJob>();
   readonly #parts: SchedulerParts;
+  readonly #ticker: Ticker;
   readonly #ladder: Ladder;
-  /** Sandboxes of jobs that wait between two stages. */
-  readonly #parked = new Map<string, { handle: SandboxHandle; stage: Stage }>();
-  readonly #disposals = new Set<Promise<void>>();
-  #operations: Operation[] = [];
-  #afterCommit: (() => void)[] = [];
-  #tickPlanned = false;
+  readonly #parking: Parking;
   #draining = false;
-  #queued: number;
-  /** Answers of attempts that are over. */
+  #unfinished: number;
+  /** Answers of attempts that were over. */
   staleAnswers = 0;
 
   constructor(parts: SchedulerParts) {
     this.#parts = parts;
+    const { store, log, sandboxes, settings, spawn, onFatal } = parts;
     const pool = (stage: Stage) =>
       new Pool({
         stage,
-        ...parts.settings.pools[stage],
-        spawn: parts.spawn,
+        ...settings.pools[stage],
+        spawn,
         onEvents: (events) => this.#receive(events),
         onCrash: (worker, reason) => this.#workerLost(worker, "worker_crashed", reason),
       });
     this.pools = { init: pool("init"), run: pool("run"), eval: pool("eval") };
-    this.#queued = parts.store.unfinishedCounts().reduce((sum, row) => sum + row.count, 0);
-    this.#ladder = new Ladder(this, parts, (worker) =>
-      this.#workerLost(worker, "worker_unresponsive", "the worker did not confirm an end in time"),
-    );
-    this.#planTick();
+    this.#unfinished = store.unfinishedCounts().reduce((sum, row) => sum + row.count, 0);
+    this.#parking = new Parking(sandboxes, log);
+    this.#ladder = new Ladder({
+      ...parts,
+      active: this.active,
+      endOverdue: (ids) =>
+        this.#ticker.enqueue(() => {
+          for (const id of ids) this.#requestEnd(id, "deadline");
+        }),
+      replace: (worker) =>
+        this.#workerLost(worker, "worker_unresponsive", "no end was confirmed in time"),
+    });
+    this.#ticker = new Ticker({
+      store,
+      onFatal,
+      fillSlots: () => this.#fillSlots(),
+      send: () => {
+        for (const pool of Object.values(this.pools)) pool.flush();
+      },
+    });
   }
 
   get unfinished(): number {
-    return this.#queued;
+    return this.#unfinished;
   }
 
   get draining(): boolean {
@@ -114,17 +78,17 @@ export class Scheduler {
 
   /** Accepts all of `submissions`, or none. Resolves when they are durable. */
   submit(submissions: Submission[]): Promise<Submitted[]> {
-    return this.#operate(() => {
+    return this.#ticker.operate(() => {
       if (this.#draining) throw new ServiceError("shutting_down", "the service is stopping");
       const fresh = this.#withoutKnown(submissions);
-      if (this.#queued + fresh.size > this.#parts.settings.maxQueuedJobs) {
-        const message = `the queue is full (${this.#queued} unfinished jobs)`;
+      if (this.#unfinished + fresh.size > this.#parts.settings.maxQueuedJobs) {
+        const message = `the queue is full (${this.#unfinished} unfinished jobs)`;
         throw new ServiceError("queue_full", message, { mend: "submit again later" });
       }
       const nowMs = this.#parts.clock.nowMs();
       for (const { job, row } of fresh) {
         this.#parts.store.insertJob(createJob(job, nowMs), row);
-        this.#queued++;
+        this.#unfinished++;
       }
       return submissions.map((submission) => ({
         id: submission.job.id,
@@ -135,14 +99,14 @@ export class Scheduler {
 
   /** The first rung of the ladder, for one job. Null when it does not exist. */
   cancel(id: string): Promise<JobRow | null> {
-    return this.#operate(() => {
-      this.requestEnd(id, "cancel");
+    return this.#ticker.operate(() => {
+      this.#requestEnd(id, "cancel");
       return this.#parts.store.jobById(id);
     });
   }
 
   /** Marks a job; inside a tick only. A waiting job is final at once, an active one is told. */
-  requestEnd(id: string, ending: "cancel" | "deadline" | "shutdown"): void {
+  #requestEnd(id: string, ending: Ending): void {
     const nowMs = this.#parts.clock.nowMs();
     const entry = this.active.get(id);
     if (entry) {
@@ -150,7 +114,7 @@ export class Scheduler {
       if (next.ending === entry.job.ending) return;
       entry.job = next;
       this.#parts.store.updateJob(entry.seq, next);
-      this.#afterCommit.push(() => this.#ladder.ask(entry, nowMs));
+      this.#ticker.afterCommit(() => this.#ladder.ask(entry, nowMs));
       return;
     }
     const row = this.#parts.store.jobById(id);
@@ -158,11 +122,6 @@ export class Scheduler {
     const job = toJob(row);
     const next = transition(job, { type: "end_requested", ending }, nowMs);
     if (next !== job) this.#settle(row.seq, next);
-  }
-
-  /** Runs `work` in the next tick's transaction; resolves after the commit. */
-  operate(work: () => void): void {
-    this.#operate(work).catch(this.#parts.onFatal);
   }
 
   /**
@@ -176,68 +135,19 @@ export class Scheduler {
     hurry.then(() => {
       until = 0;
     });
-    while (this.active.size > 0 && this.#parts.clock.nowMs() < until) await Bun.sleep(10);
+    while (this.active.size > 0 && this.#parts.clock.nowMs() < until) {
+      await Bun.sleep(DRAIN_POLL_MS);
+    }
     const handedBack = this.active.size;
-    await this.#operate(() => {
-      for (const id of this.active.keys()) this.requestEnd(id, "shutdown");
+    await this.#ticker.operate(() => {
+      for (const id of this.active.keys()) this.#requestEnd(id, "shutdown");
     });
-    while (this.active.size > 0) await Bun.sleep(5);
-    for (const [id, { handle }] of this.#parked) this.#dispose(id, handle);
-    this.#parked.clear();
-    await Promise.all(this.#disposals);
+    while (this.active.size > 0) await Bun.sleep(DRAIN_POLL_MS);
+    await this.#parking.endAll();
     this.#ladder.stop();
     for (const pool of Object.values(this.pools)) pool.terminate();
     this.waiters.notifyAll();
     return { handedBack };
-  }
-
-  #operate<T>(work: () => T): Promise<T> {
-    return new Promise<T>((resolve, reject) => {
-      this.#operations.push({
-        work: () => {
-          const result = work();
-          this.#afterCommit.push(() => resolve(result));
-        },
-        fail: reject,
-      });
-      this.#planTick();
-    });
-  }
-
-  #planTick(): void {
-    if (this.#tickPlanned) return;
-    this.#tickPlanned = true;
-    setImmediate(() => this.#tick());
-  }
-
-  #tick(): void {
-    this.#tickPlanned = false;
-    const operations = this.#operations;
-    this.#operations = [];
-    try {
-      this.#parts.store.transaction(() => {
-        for (const operation of operations) this.#perform(operation);
-        if (!this.#draining) this.#fillSlots();
-      });
-    } catch (error) {
-      for (const operation of operations) operation.fail(error);
-      this.#parts.onFatal(error);
-      return;
-    }
-    const effects = this.#afterCommit;
-    this.#afterCommit = [];
-    for (const effect of effects) effect();
-    for (const pool of Object.values(this.pools)) pool.flush();
-  }
-
-  /** A refused operation has written nothing; any other error is a bug and undoes the whole tick. */
-  #perform(operation: Operation): void {
-    try {
-      operation.work();
-    } catch (error) {
-      if (!(error instanceof ServiceError)) throw error;
-      this.#afterCommit.push(() => operation.fail(error));
-    }
   }
 
   #withoutKnown(submissions: Submission[]): Set<Submission> {
@@ -260,6 +170,7 @@ export class Scheduler {
 
   /** Later stages first: what has begun is finished before more is begun. */
   #fillSlots(): void {
+    if (this.#draining) return;
     for (const stage of ["eval", "run", "init"] as const) {
       const limit = this.pools[stage].freeSlots();
       if (limit <= 0) continue;
@@ -276,21 +187,20 @@ export class Scheduler {
     }
   }
 
+  /** Sandboxes that are there, or on their way, without a job that runs in them. */
   #sandboxesAhead(): number {
-    let ahead = 0;
-    for (const { stage } of this.#parked.values()) if (stage === "run") ahead++;
+    let starting = 0;
     for (const { job, usesSandbox } of this.active.values()) {
-      if (usesSandbox && job.stage === "init") ahead++;
+      if (usesSandbox && job.stage === "init") starting++;
     }
-    return ahead;
+    return starting + this.#parking.waitingFor("run");
   }
 
   #claim(row: JobRow): void {
-    const job = this.#apply(row, { type: "stage_started" });
+    const job = transition(toJob(row), { type: "stage_started" }, this.#parts.clock.nowMs());
     const needsBackend = job.stage === "run" && row.needs_backend === 1;
     const backend = needsBackend ? this.#parts.backends.acquire(row.backend_id) : null;
-    const handle = this.#parked.get(job.id)?.handle ?? null;
-    this.#parked.delete(job.id);
+    const handle = this.#parking.take(job.id);
     const worker = this.pools[job.stage].start({
       type: "start",
       jobId: job.id,
@@ -316,14 +226,11 @@ export class Scheduler {
     });
   }
 
-  #apply(row: JobRow, event: JobEvent): Job {
-    return transition(toJob(row), event, this.#parts.clock.nowMs());
-  }
-
   #receive(events: FromWorker[]): void {
     for (const event of events) {
       if (event.type === "sandbox_started") this.#noteSandbox(event);
-      else if (event.type === "stage_finished") this.operate(() => this.#stageFinished(event));
+      else if (event.type === "stage_finished")
+        this.#ticker.enqueue(() => this.#stageFinished(event));
     }
   }
 
@@ -342,7 +249,7 @@ export class Scheduler {
         attempt: event.attempt,
         stage: event.stage,
       });
-      if (event.handle) this.#dispose(event.jobId, event.handle);
+      if (event.handle) this.#parking.end(event.jobId, event.handle);
       return;
     }
     const outcome: JobEvent = event.error
@@ -370,27 +277,13 @@ export class Scheduler {
 
   #settle(seq: number, next: Job, result?: JobResult, handle?: SandboxHandle | null): void {
     this.#parts.store.updateJob(seq, next, result);
-    const parked = this.#parked.get(next.id)?.handle ?? handle ?? null;
+    const sandbox = this.#parking.take(next.id) ?? handle;
     const goesOn = next.state === "pending" && next.stage !== "init";
-    if (parked && goesOn) this.#parked.set(next.id, { handle: parked, stage: next.stage });
-    if (parked && !goesOn) {
-      this.#parked.delete(next.id);
-      this.#dispose(next.id, parked);
-    }
+    if (sandbox && goesOn) this.#parking.park(next.id, sandbox, next.stage);
+    if (sandbox && !goesOn) this.#parking.end(next.id, sandbox);
     if (!isFinal(next)) return;
-    this.#queued--;
-    this.#afterCommit.push(() => this.waiters.notify(next.id));
-  }
-
-  #dispose(jobId: string, handle: SandboxHandle): void {
-    const disposal = this.#parts.sandboxes.end(handle).catch((error) => {
-      this.#parts.log.error("a sandbox could not be cleaned up", {
-        job: jobId,
-        error: toErrorBody(error),
-      });
-    });
-    this.#disposals.add(disposal);
-    disposal.finally(() => this.#disposals.delete(disposal));
+    this.#unfinished--;
+    this.#ticker.afterCommit(() => this.waiters.notify(next.id));
   }
 
   /** A thread is gone or hangs: its sandboxes are killed, its jobs settled, and a fresh one takes over. */
@@ -403,7 +296,7 @@ export class Scheduler {
     const entries = [...worker.jobIds].flatMap((id) => this.active.get(id) ?? []);
     for (const { handle } of entries) if (handle) this.#parts.sandboxes.kill(handle);
     this.pools[worker.stage].respawn(worker);
-    this.operate(() => {
+    this.#ticker.enqueue(() => {
       for (const entry of entries) {
         if (this.active.get(entry.job.id) !== entry) continue;
         const error = new ServiceError(code, reason).toBody();

@@ -12,7 +12,7 @@ import { INSIDE, type SandboxPaths } from "./environment.ts";
 import type { DriverName, SandboxHandle } from "./sandbox.ts";
 
 /**
- * A sandbox's folder on the host, named after its id:
+ * A sandbox's folder on the host, named after its id and a random mark:
  *
  *     record.json   the handle, as far as it is known: for the reaper
  *     ended         made by whoever ends it first
@@ -36,13 +36,18 @@ export function sandboxPaths(driver: DriverName, dir: string): SandboxPaths {
   return { assets: join(dir, "ro"), io: join(dir, "io"), home: join(dir, "home") };
 }
 
-/** @throws ServiceError `instance_invalid` where `id` is no plain file name. */
+/**
+ * A folder of a name that no other sandbox on the node has, whoever runs it: `processesMounting` finds
+ * survivors by it.
+ * @throws ServiceError `instance_invalid` where `id` is no plain file name.
+ */
 export function sandboxDirectory(root: string, id: string): string {
-  if (/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/.test(id)) return join(root, id);
+  const mark = crypto.randomUUID().slice(-12);
+  if (/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/.test(id)) return join(root, `${id}.${mark}`);
   throw new ServiceError("instance_invalid", `${id} cannot name a sandbox`);
 }
 
-/** @throws ServiceError `sandbox_start_failed` if it exists: a retry gets a fresh folder. */
+/** @throws ServiceError `sandbox_start_failed`, such as for a full disk. */
 export function makeDirectory(dir: string, assets: string[]): void {
   try {
     mkdirSync(dirname(dir), { recursive: true, mode: 0o700 });
@@ -95,7 +100,7 @@ export function trashOf(root: string): string {
 /** Takes the folder out of the way at once; its contents are removed at leisure. Null: already gone. */
 export function moveToTrash(dir: string): string | null {
   const trash = trashOf(dirname(dir));
-  const target = join(trash, `${basename(dir)}.${crypto.randomUUID().slice(0, 8)}`);
+  const target = join(trash, basename(dir));
   mkdirSync(trash, { recursive: true, mode: 0o700 });
   try {
     renameSync(dir, target);

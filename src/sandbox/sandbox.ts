@@ -22,7 +22,7 @@ export type SandboxHandle = {
 export type DriverName = "apptainer" | "host";
 
 export type SandboxSpec = {
-  /** Unique per job attempt; names the directory. */
+  /** Of the job's attempt: part of the directory's name, for people to read. */
   id: string;
   /** Absolute path of an unpacked root file system. */
   image: string;

@@ -339,7 +339,9 @@ static void signal_stream(struct stream *s, u32 number, u32 scope) {
   if (s->exited) return; /* Its number may belong to somebody else by now. */
   if (scope != LEADER_GROUP && sys(IOCTL, s->output, 0x540f /* TIOCGPGRP */, &group, 0) < 0) return;
   if (scope == FOREGROUND_BUT_LEADER && group == s->pid) return;
-  if (group > 1) sys(KILL, -group, number, 0, 0);
+  if (group <= 1) return;
+  /* Just after its start it has no group yet, and nobody but itself to signal. */
+  if (sys(KILL, -group, number, 0, 0) < 0 && group == s->pid) sys(KILL, group, number, 0, 0);
 }
 
 static void take_input(struct stream *s, u8 *bytes, u32 length) {
@@ -479,6 +481,7 @@ static void loop(void) {
       if (s->exited && s->credit && !full) wait = 0;
     }
     sys(POLL, set, count, wait, 0);
+    /* Also where we are not reading, because our own answers are stuck. */
     if (set[0].revents & (POLLHUP | POLLERR)) end(0);
     if (set[0].revents & POLLIN) receive();
     obey_all();
@@ -521,7 +524,6 @@ void supervise(long *stack) {
   for (int number = 1; number <= 64; number++) sys(SIGACTION, number, action, 0, 8);
   sys(SIGPROCMASK, 2, &all, 0, 8);
   for (int i = 4; i < 64; i++) sys(CLOSE, i, 0, 0, 0);
-  sys(FCNTL, CONTROL, 2, 1, 0);
   limit(6, argv[1]);
   limit(7, argv[2]);
   limit(1, argv[3]);

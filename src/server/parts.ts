@@ -1,4 +1,5 @@
-import type { Scheduler, Submission } from "../pipeline/scheduler.ts";
+import type { Submission } from "../pipeline/parts.ts";
+import type { Scheduler } from "../pipeline/scheduler.ts";
 import type { RolloutRequest } from "../protocol/rollout.ts";
 import type { Store } from "../store/store.ts";
 

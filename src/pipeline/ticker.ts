@@ -1,0 +1,87 @@
+import { ServiceError } from "../errors.ts";
+import type { Store } from "../store/store.ts";
+
+type Operation = { work: () => void; fail: (error: unknown) => void };
+
+type TickerOptions = {
+  store: Store;
+  /** Runs last in every transaction: fills the slots that its operations freed. */
+  fillSlots(): void;
+  /** Runs last of all, after the commit: sends what was decided. */
+  send(): void;
+  /** A tick that can't be made durable: the service can't go on. */
+  onFatal(error: unknown): void;
+};
+
+/** Makes one transaction of everything that is asked for in one turn of the event loop. */
+export class Ticker {
+  readonly #options: TickerOptions;
+  #operations: Operation[] = [];
+  #afterCommit: (() => void)[] = [];
+  #planned = false;
+
+  constructor(options: TickerOptions) {
+    this.#options = options;
+    this.#plan();
+  }
+
+  /** Runs `work` in the next tick's transaction; resolves with its result after the commit. */
+  operate<T>(work: () => T): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      this.#operations.push({
+        work: () => {
+          const result = work();
+          this.#afterCommit.push(() => resolve(result));
+        },
+        fail: reject,
+      });
+      this.#plan();
+    });
+  }
+
+  /** Like `operate`, where nobody waits: a refusal is then a bug, which stops the service. */
+  enqueue(work: () => void): void {
+    this.operate(work).catch(this.#options.onFatal);
+  }
+
+  /** For what the world may see only once it is durable. Inside a tick only. */
+  afterCommit(effect: () => void): void {
+    this.#afterCommit.push(effect);
+  }
+
+  #plan(): void {
+    if (this.#planned) return;
+    this.#planned = true;
+    setImmediate(() => this.#tick());
+  }
+
+  #tick(): void {
+    this.#planned = false;
+    const operations = this.#operations;
+    this.#operations = [];
+    try {
+      this.#options.store.transaction(() => {
+        for (const operation of operations) this.#perform(operation);
+        this.#options.fillSlots();
+      });
+    } catch (error) {
+      for (const operation of operations) operation.fail(error);
+      this.#options.onFatal(error);
+      return;
+    }
+    const effects = this.#afterCommit;
+    this.#afterCommit = [];
+    for (const effect of effects) effect();
+    this.#options.send();
+  }
+
+  /** A refused operation has written nothing; any other error is a bug and undoes the whole tick. */
+  #perform(operation: Operation): void {
+    try {
+      operation.work();
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error;
+      this.#afterCommit.push(() => operation.fail(error));
+    }
+  }
+}

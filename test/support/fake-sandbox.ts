@@ -1,0 +1,86 @@
+import type {
+  CellResult,
+  CommandResult,
+  Python,
+  RunOptions,
+  Sandbox,
+  SandboxHandle,
+  Shell,
+} from "../../src/sandbox/sandbox.ts";
+
+export function fakeHandle(id: string): SandboxHandle {
+  const holder = { holderPid: 1, holderStartTime: "1", starterPid: 1, starterStartTime: "1" };
+  const control = { controlFd: -1, controlSocket: "none" };
+  return { id, driver: "host", dir: `/none/${id}`, ...control, ...holder };
+}
+
+type Asked = { text: string } & RunOptions;
+
+/** A sandbox whose shell and Python answer what the test says, and which dies when the test says so. */
+export class FakeSandbox implements Sandbox {
+  readonly handle: SandboxHandle;
+  readonly commands: Asked[] = [];
+  readonly cells: Asked[] = [];
+  shells = 0;
+  pythons = 0;
+  detached = false;
+  onCommand: (asked: Asked) => Promise<Partial<CommandResult>> = async () => ({});
+  onCell: (asked: Asked) => Promise<Partial<CellResult>> = async () => ({});
+  onDetach: () => Promise<void> = async () => {};
+  readonly #death = new AbortController();
+
+  constructor(id = "fake") {
+    this.handle = fakeHandle(id);
+  }
+
+  get died(): AbortSignal {
+    return this.#death.signal;
+  }
+
+  die(reason: unknown): void {
+    this.#death.abort(reason);
+  }
+
+  async shell(): Promise<Shell> {
+    this.shells++;
+    return {
+      run: async (text, options) => {
+        this.commands.push({ text, ...options });
+        const result = await this.onCommand({ text, ...options });
+        const ended = { exitCode: 0, timedOut: false, shellReplaced: false };
+        return { output: "", cwd: "/work", ...ended, cutBytes: 0, durationMs: 1, ...result };
+      },
+      close: async () => {},
+    };
+  }
+
+  async python(): Promise<Python> {
+    this.pythons++;
+    return {
+      run: async (text, options) => {
+        this.cells.push({ text, ...options });
+        const result = await this.onCell({ text, ...options });
+        const ended = { ok: true, timedOut: false, restarted: false };
+        return { output: "", ...ended, cutBytes: 0, durationMs: 1, ...result };
+      },
+      close: async () => {},
+    };
+  }
+
+  exec(): Promise<never> {
+    throw new Error("the fake sandbox executes nothing");
+  }
+
+  readFile(): Promise<never> {
+    throw new Error("the fake sandbox has no files");
+  }
+
+  writeFile(): Promise<never> {
+    throw new Error("the fake sandbox has no files");
+  }
+
+  async detach(): Promise<void> {
+    await this.onDetach();
+    this.detached = true;
+  }
+}
