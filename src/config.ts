@@ -43,7 +43,7 @@ export const SETTINGS = {
     2 * cores,
     "sandboxes that start or are prepared at once, per INIT thread",
   ),
-  max_sandboxes_ahead: setting(count, 16, "sandboxes that INIT may make ahead of RUN"),
+  max_sandboxes_ahead: setting(count, 16, "sandboxes that are in INIT or wait for RUN"),
   max_queued_jobs: setting(count, 1_000_000, "unfinished jobs; more are refused with 429"),
   max_body_bytes: setting(bytes, 64 * 1024 * 1024, "size of a request's body"),
   init_limit_ms: setting(ms, 120_000, "INIT's time limit where a rollout names none"),

@@ -41,8 +41,8 @@ function problemOf({ instance }: RolloutResult): string {
 export function formatTrajectory(result: RolloutResult): string {
   const lines = [`── ${result.id}: ${result.state}, reward ${result.reward ?? "none"}`];
   for (const message of result.trajectory?.messages ?? []) lines.push(...describe(message));
-  if (result.verdict) lines.push(`  verdict  ${result.verdict.rule}: ${result.verdict.reason}`);
-  if (result.error) lines.push(`  error    ${result.error.code}: ${result.error.message}`);
+  if (result.verdict) lines.push(`  verdict   ${result.verdict.rule}: ${result.verdict.reason}`);
+  if (result.error) lines.push(`  error     ${result.error.code}: ${result.error.message}`);
   return `${lines.join("\n")}\n`;
 }
 
@@ -56,10 +56,10 @@ function describe(message: Message): string[] {
 }
 
 function labelled(role: string, text: string): string {
-  return `  ${role.padEnd(9)}${text
+  return `  ${role.padEnd(10)}${text
     .trimEnd()
     .split("\n")
-    .join(`\n${" ".repeat(11)}`)}`;
+    .join(`\n${" ".repeat(12)}`)}`;
 }
 
 /** A single text argument is shown as it is, so that code is readable. */

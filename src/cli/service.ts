@@ -64,6 +64,7 @@ export async function startService(
         run: { threads: config.run_threads, slots: config.run_slots },
         eval: { threads: config.eval_threads, slots: config.eval_slots },
       },
+      startsAtOnce: config.starts_at_once,
       maxSandboxesAhead: config.max_sandboxes_ahead,
       maxQueuedJobs: config.max_queued_jobs,
       cancelGraceMs: config.cancel_grace_ms,
@@ -109,7 +110,6 @@ function workerSettings(config: Config): WorkerSettings {
     apptainer: findApptainer(config.apptainer),
     dataDir: config.data_dir,
     defaultImage: config.image ?? null,
-    startsAtOnce: config.starts_at_once,
     sandbox: {
       writable: config.sandbox_writable,
       startTimeoutMs: config.sandbox_start_ms,

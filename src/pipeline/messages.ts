@@ -64,8 +64,6 @@ export type WorkerSettings = {
   /** Private folder on local disk for sandboxes and what is bound into them. */
   dataDir: string;
   defaultImage: string | null;
-  /** Sandboxes that may be starting or in preparation at the same time, per thread. */
-  startsAtOnce: number;
   sandbox: {
     writable: "tmpfs" | "overlay";
     startTimeoutMs: number;

@@ -24,6 +24,9 @@ export interface SandboxKeeper {
 
 export type SchedulerSettings = {
   pools: Record<Stage, { threads: number; slots: number }>;
+  /** Jobs with a sandbox that may be in INIT at once. */
+  startsAtOnce: number;
+  /** Sandboxes that may be in INIT or waiting for RUN. */
   maxSandboxesAhead: number;
   maxQueuedJobs: number;
   /** How long a worker has to confirm an end before its sandbox, and then its thread, is killed. */

@@ -174,26 +174,25 @@ export class Scheduler {
     for (const stage of ["eval", "run", "init"] as const) {
       const limit = this.pools[stage].freeSlots();
       if (limit <= 0) continue;
-      let ahead = stage === "init" ? this.#sandboxesAhead() : 0;
-      const sandbox = ahead < this.#parts.settings.maxSandboxesAhead;
+      let starts = stage === "init" ? this.#sandboxStartsAllowed() : limit;
+      const sandbox = starts > 0;
       const backend = stage !== "run" || this.#parts.backends.available();
       for (const row of this.#parts.store.claimable({ stage, limit, sandbox, backend })) {
-        if (stage === "init" && row.uses_sandbox) {
-          if (ahead >= this.#parts.settings.maxSandboxesAhead) continue;
-          ahead++;
-        }
+        if (row.uses_sandbox && starts-- <= 0) continue;
         this.#claim(row);
       }
     }
   }
 
-  /** Sandboxes that are there, or on their way, without a job that runs in them. */
-  #sandboxesAhead(): number {
+  /** Few start at once, because a start is heavy on the node; and not too many wait without running. */
+  #sandboxStartsAllowed(): number {
+    const { startsAtOnce, maxSandboxesAhead } = this.#parts.settings;
     let starting = 0;
     for (const { job, usesSandbox } of this.active.values()) {
       if (usesSandbox && job.stage === "init") starting++;
     }
-    return starting + this.#parking.waitingFor("run");
+    const ahead = starting + this.#parking.waitingFor("run");
+    return Math.min(startsAtOnce - starting, maxSandboxesAhead - ahead);
   }
 
   #claim(row: JobRow): void {

@@ -38,8 +38,13 @@ export class BashShell implements Shell {
     signal?: AbortSignal,
   ): Promise<BashShell> {
     const shell = new BashShell(context, name);
-    await shell.#start(signal);
-    return shell;
+    try {
+      await shell.#start(signal);
+      return shell;
+    } catch (error) {
+      shell.#kill();
+      throw error;
+    }
   }
 
   private constructor(context: AttachedContext, name: string) {

@@ -1,6 +1,5 @@
 import { fromErrorBody } from "../errors.ts";
 import { openAiChat } from "../inference/openai-chat.ts";
-import { Semaphore } from "../lib/semaphore.ts";
 import type { FromWorker, StartStage, ToWorker, WorkerSettings } from "../pipeline/messages.ts";
 import { attachSandbox } from "../sandbox/attach.ts";
 import { createDriver } from "../sandbox/driver.ts";
@@ -32,7 +31,6 @@ function setUp(settings: WorkerSettings): void {
     attach: attachSandbox,
     end: (handle) => endReported(handle, log),
     engine: openAiChat(),
-    startGate: new Semaphore(settings.startsAtOnce),
   };
   send({ type: "ready" });
 }

@@ -2,7 +2,6 @@ import { createHash } from "node:crypto";
 import { ServiceError, toErrorBody } from "../errors.ts";
 import type { EngineClient } from "../inference/engine.ts";
 import { abortable } from "../lib/abortable.ts";
-import type { Semaphore } from "../lib/semaphore.ts";
 import type { StageFinished, StartStage, WorkerSettings } from "../pipeline/messages.ts";
 import type { Sandbox, SandboxDriver, SandboxHandle } from "../sandbox/sandbox.ts";
 import { taskKindByName } from "../tasks/registry.ts";
@@ -17,8 +16,6 @@ export type StageParts = {
   attach(handle: SandboxHandle, signal: AbortSignal): Promise<Sandbox>;
   end(handle: SandboxHandle): Promise<void>;
   engine: EngineClient;
-  /** Starting and preparing a sandbox is heavy on the node, so few do at once. */
-  startGate: Semaphore;
   sandboxStarted(handle: SandboxHandle): void;
 };
 
@@ -111,16 +108,11 @@ class StageRun {
 
   // biome-ignore lint/suspicious/noExplicitAny: see `#kind`.
   async #init(instance: any): Promise<Result> {
-    const prepare = async () => {
-      if (this.#kind.usesSandbox) {
-        this.handle = await this.#startSandbox();
-        this.#parts.sandboxStarted(this.handle);
-      }
-      await this.#inSandbox((sandbox, signal) => this.#kind.init(instance, sandbox, signal));
-    };
-    // What a kind prepares is as heavy as the start itself: behind one gate the first jobs reach RUN early.
-    if (this.#kind.usesSandbox) await this.#parts.startGate.run(this.#signal, prepare);
-    else await prepare();
+    if (this.#kind.usesSandbox) {
+      this.handle = await this.#startSandbox();
+      this.#parts.sandboxStarted(this.handle);
+    }
+    await this.#inSandbox((sandbox, signal) => this.#kind.init(instance, sandbox, signal));
     return { outcome: null, verdict: null };
   }
 

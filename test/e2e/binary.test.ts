@@ -88,7 +88,7 @@ describe("the compiled binary, run from an unrelated directory", () => {
     const { stdout, stderr, exitCode } = await running;
     expect(exitCode).toBe(0);
     expect(stdout).toContain("2 of 6 rollouts have a reward, mean 0.500; 4 have none");
-    expect(stdout).toContain("verdict  equal_");
+    expect(stdout).toContain("verdict   equal_");
     expect(stderr).toContain("6/6");
     const results = (await Bun.file(out).text())
       .trim()

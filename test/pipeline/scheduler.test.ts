@@ -21,7 +21,9 @@ const BROKEN: ErrorBody = {
   retryable: true,
 };
 
-function setup(overrides: { slots?: number; ahead?: number; backends?: boolean } = {}) {
+function setup(
+  overrides: { slots?: number; starts?: number; ahead?: number; backends?: boolean } = {},
+) {
   const dir = tempDir();
   const store = new Store(dir.path);
   const clock = { ms: 1_000_000, nowMs: () => clock.ms };
@@ -54,6 +56,7 @@ function setup(overrides: { slots?: number; ahead?: number; backends?: boolean }
     },
     settings: {
       pools: { init: pool, run: pool, eval: pool },
+      startsAtOnce: overrides.starts ?? 16,
       maxSandboxesAhead: overrides.ahead ?? 16,
       maxQueuedJobs: 5,
       cancelGraceMs: 1000,
@@ -183,6 +186,21 @@ describe("the stages", () => {
     await t.scheduler.submit([submission("plain")]);
     const starts = await t.started("init", 3);
     expect(starts.map(({ jobId }) => jobId)).toEqual(["a", "b", "plain"]);
+  });
+
+  test("few sandboxes start at once; who waits for that waits in the queue", async () => {
+    await using t = setup({ slots: 4, starts: 1 });
+    const ids = ["a", "b"];
+    await t.scheduler.submit(ids.map((id) => submission(id, { sandbox: true })));
+    await t.scheduler.submit([submission("plain")]);
+    const [a] = (await t.started("init", 2)) as [StartStage];
+    expect([t.state("a"), t.state("b"), t.state("plain")]).toEqual([
+      "init/active",
+      "init/pending",
+      "init/active",
+    ]);
+    t.thread("init").finish(a, { handle: handle("a") });
+    await waitFor(() => t.state("b") === "init/active", "b to have its turn");
   });
 
   test("a late answer of an old attempt is refused and its sandbox ended", async () => {

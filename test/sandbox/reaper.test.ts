@@ -2,7 +2,7 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { chmodSync, existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { bootId, descendantsOf, isRunning, processStartTime } from "../../src/lib/proc.ts";
 import { removeTree } from "../../src/lib/remove-tree.ts";
 import { reapSandboxes } from "../../src/sandbox/reaper.ts";
@@ -52,13 +52,13 @@ for (const driver of ["host", "apptainer"] as DriverName[]) {
       const { handle } = await bundle.open();
       const root = dirname(handle.dir);
       const reaped = await reapSandboxes(root);
-      expect(reaped).toMatchObject({ sandboxes: [handle.id], survivors: [] });
+      expect(reaped).toMatchObject({ sandboxes: [basename(handle.dir)], survivors: [] });
       expect(await leftovers(handle)).toEqual([]);
       expect(readdirSync(root)).toEqual([]);
     });
 
     test("a service killed with SIGKILL leaves no process, and the next one removes the rest", async () => {
-      const service = Bun.spawn(
+      await using service = Bun.spawn(
         [process.execPath, join(import.meta.dir, "crashing-service.ts"), driver],
         { env: process.env, stdio: ["ignore", "pipe", "inherit"] },
       );
@@ -73,7 +73,7 @@ for (const driver of ["host", "apptainer"] as DriverName[]) {
       await waitFor(() => alive().length === 0, "the lifeline to end the sandbox");
       await waitFor(async () => (await leftovers(handle)).length === 0, "nothing to be left");
       const reaped = await reapSandboxes(dirname(handle.dir));
-      expect(reaped).toEqual({ sandboxes: [handle.id], killed: [], survivors: [] });
+      expect(reaped).toEqual({ sandboxes: [basename(handle.dir)], killed: [], survivors: [] });
       expect(existsSync(handle.dir)).toBe(false);
       await removeTree(dataDir);
     });

@@ -127,6 +127,15 @@ test("a process without streams says only that it started and ended", async () =
   expect(output()).toBe("");
 });
 
+test("a signal that follows the start at once is not lost", async () => {
+  await using it = await supervisor();
+  for (let i = 0; i < 200; i++) {
+    const { stream } = it.spawn("exec sleep 1000");
+    stream.signal(9);
+    expect(await stream.exited).toEqual({ code: null, signal: 9 });
+  }
+});
+
 test("a process starts with no signal blocked or ignored, in a session of its own", async () => {
   await using it = await supervisor();
   const { stream, output } = it.spawn(

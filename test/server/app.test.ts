@@ -45,6 +45,7 @@ function setup({ held = false } = {}) {
         run: { threads: 1, slots: 8 },
         eval: { threads: 1, slots: 8 },
       },
+      startsAtOnce: 8,
       maxSandboxesAhead: 8,
       maxQueuedJobs: 100,
       cancelGraceMs: 1000,

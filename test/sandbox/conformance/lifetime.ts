@@ -5,6 +5,7 @@ import { closeFd, fdIdentity } from "../../../src/lib/libc.ts";
 import { descendantsOf, isRunning, processStartTime } from "../../../src/lib/proc.ts";
 import { attachSandbox } from "../../../src/sandbox/attach.ts";
 import { endSandbox, killSandbox } from "../../../src/sandbox/end.ts";
+import type { SandboxHandle } from "../../../src/sandbox/sandbox.ts";
 import { waitFor } from "../../support/wait-for.ts";
 import type { Setup } from "../conformance.ts";
 import { DAEMONISE, EXEC, failure, leftovers, NO_ABORT } from "../setup.ts";
@@ -165,12 +166,21 @@ export function lifetimeTests(setup: Setup): void {
     expect(existsSync(root) ? readdirSync(root) : [".trash"]).toEqual([".trash"]);
   });
 
-  test("an id is used once, and a folder that exists is left alone", async () => {
+  test("the end of one sandbox does not touch another of the same or a longer id", async () => {
     await using bundle = await setup();
-    const { id, holderPid, holderStartTime } = await bundle.start();
-    const again = await failure(bundle.driver.start(bundle.spec({ id }), NO_ABORT));
-    expect(again).toMatchObject({ code: "sandbox_start_failed" });
-    expect(isRunning(holderPid, holderStartTime)).toBe(true);
+    const [ended, ...others] = [
+      await bundle.start({ id: "job.1" }),
+      await bundle.start({ id: "job.1" }),
+      await bundle.start({ id: "job.10" }),
+    ];
+    await endSandbox(ended as SandboxHandle, { graceMs: 0 });
+    for (const { holderPid, holderStartTime } of others) {
+      expect(isRunning(holderPid, holderStartTime)).toBe(true);
+    }
+  });
+
+  test("an id that is no plain file name is refused", async () => {
+    await using bundle = await setup();
     const outside = await failure(bundle.driver.start(bundle.spec({ id: "../x" }), NO_ABORT));
     expect(outside).toMatchObject({ code: "instance_invalid" });
   });

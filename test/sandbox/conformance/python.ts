@@ -120,6 +120,24 @@ while True:
     expect(await it.run("2")).toMatchObject({ timedOut: false });
   });
 
+  test("an interrupt that comes when no cell runs does no harm", async () => {
+    await using it = await pythonOf(setup);
+    const { output } = await it.run("import os; os.getpid()");
+    await it.sandbox.exec(["sh", "-c", `kill -INT ${output.trim()}`], EXEC);
+    expect(await it.run("1")).toMatchObject({ output: "1\n", restarted: false });
+  });
+
+  test("an abort while the session starts ends the wait, and the next call has it", async () => {
+    await using bundle = await setup();
+    const sandbox = await bundle.open();
+    const abort = new AbortController();
+    const opening = sandbox.python({ startTimeoutMs: 20_000, signal: abort.signal });
+    setTimeout(() => abort.abort(new Error("cancelled")), 10);
+    expect((await failure(opening)).message).toBe("cancelled");
+    const python = await sandbox.python({ startTimeoutMs: 20_000 });
+    expect(await python.run("1", EXEC)).toMatchObject({ output: "1\n", restarted: false });
+  });
+
   test("a session found by its socket is the same one", async () => {
     await using it = await pythonOf(setup);
     await it.run("x = 'same'");

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { descendantsOf } from "../../../src/lib/proc.ts";
 import { waitFor } from "../../support/wait-for.ts";
 import type { Setup } from "../conformance.ts";
 import { failure } from "../setup.ts";
@@ -181,6 +182,12 @@ done`;
         false,
       ]);
     }
+    // Discards the rest of its line, so that only the prompt tells of the end.
+    await it.run("PROMPT_COMMAND='echo prompt'; readonly r=1; trap 'echo trapped' ERR");
+    expect(await it.result("r=2; echo never")).toMatchObject({ exitCode: 1, timedOut: false });
+    expect(await it.run("false")).toStartWith("trapped\n");
+    expect(await it.run("echo alone; trap - ERR; PROMPT_COMMAND=x")).toBe("alone\n");
+    expect(await it.result("sleep 100", SHORT)).toMatchObject({ shellReplaced: false });
     await it.run("exec >/dev/null");
     expect(await it.result("echo swallowed; false")).toMatchObject({ output: "", exitCode: 1 });
     expect(await it.result("echo back >/dev/tty")).toMatchObject({ output: "back\n" });
@@ -211,8 +218,23 @@ done`;
     abort.abort(new Error("cancelled"));
     expect((await failure(waiting)).message).toBe("cancelled");
     expect(await it.result('echo "[$x]"')).toMatchObject({ output: "[]\n", shellReplaced: true });
+    const flood = new AbortController();
+    const flooding = it.shell.run("yes", { ...RUN, signal: flood.signal });
+    setTimeout(() => flood.abort(new Error("cancelled")), 50);
+    await failure(flooding);
+    expect(await it.run("echo clean")).toBe("clean\n");
     const before = it.shell.run("true", { ...RUN, signal: AbortSignal.abort(new Error("before")) });
     expect((await failure(before)).message).toBe("before");
+  });
+
+  test("an abort while a shell opens leaves none behind", async () => {
+    await using it = await shellOf(setup);
+    const abort = new AbortController();
+    const opening = it.sandbox.shell(abort.signal);
+    abort.abort(new Error("cancelled"));
+    expect((await failure(opening)).message).toBe("cancelled");
+    const { holderPid } = it.sandbox.handle;
+    await waitFor(() => descendantsOf(holderPid).length === 1, "only the first shell to be left");
   });
 
   test("two shells of one sandbox do not touch each other", async () => {
