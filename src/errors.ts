@@ -30,6 +30,7 @@ export const ERRORS = {
   engine_refused: { status: 502, boundary: "engine", retryable: false },
   engine_overloaded: { status: 502, boundary: "engine", retryable: true },
   engine_bad_reply: { status: 502, boundary: "engine", retryable: true },
+  engine_aborted: { status: 502, boundary: "engine", retryable: true },
   engine_timeout: { status: 502, boundary: "engine", retryable: true },
 
   context_exhausted: { status: 200, boundary: "policy", retryable: false },
