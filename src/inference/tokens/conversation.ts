@@ -34,6 +34,7 @@ export class Conversation {
   readonly #options: Required<ConversationOptions>;
   #tools: ToolSchema[];
   #variables: Record<string, unknown>;
+  #shape: TemplateShape;
   #messages: Message[];
   /** How many of the messages have ids. */
   #encoded = 0;
@@ -56,6 +57,7 @@ export class Conversation {
     };
     this.#tools = options.tools;
     this.#variables = options.variables ?? {};
+    this.#shape = model.shape(this.#tools, this.#variables);
     this.#messages = [...messages];
     this.#begin(null);
   }
@@ -101,6 +103,7 @@ export class Conversation {
     const sameTools = JSON.stringify(tools) === JSON.stringify(this.#tools);
     const reason: ForkReason = sameTools ? "messages_replaced" : "tools_changed";
     this.#tools = tools;
+    this.#shape = this.#model.shape(tools, this.#variables);
     const before = this.#opening;
     this.#messages = [...messages];
     this.#begin({ reason, detail: (text) => firstDifference(before, text) });
@@ -108,10 +111,6 @@ export class Conversation {
 
   get #segment(): Segment {
     return this.segments.at(-1) as Segment;
-  }
-
-  get #shape(): TemplateShape {
-    return this.#model.shape(this.#tools, this.#variables);
   }
 
   get #rendering(): Rendering {

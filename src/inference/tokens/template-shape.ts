@@ -17,8 +17,8 @@ export type TemplateShape = {
   rewriting: Set<NewRole>;
   /** Roles after whose messages the template no longer shows earlier reasoning. */
   thinkingCut: Set<NewRole>;
-  /** False where a turn's tool calls are not shown at all. */
-  callsShown: boolean;
+  /** A conversation with a tool call, as it is shown; null where calls are not shown at all. */
+  shownCall: string | null;
 };
 
 export type ProbeOptions = {
@@ -47,12 +47,13 @@ export function probeTemplate(template: ChatTemplate, options: ProbeOptions): Te
   const base = { template, tools, variables, now };
   const plain: Rendering = { ...base, form: FORMS[0] as MessageForm };
   const context = firstContext(plain);
-  const form = FORMS.find((candidate) => showsCalls({ ...base, form: candidate }, context));
-  const rendering: Rendering = { ...base, form: form ?? plain.form };
+  const shown = FORMS.map((form) => ({ form, text: showCall({ ...base, form }, context) }));
+  const found = shown.find(({ text }) => text !== null);
+  const rendering: Rendering = { ...base, form: found?.form ?? plain.form };
   return {
     form: rendering.form,
     endOfTurn: endOfTurn(rendering, context, addedTokens),
-    callsShown: form !== undefined,
+    shownCall: found?.text ?? null,
     ...probeHistory(rendering, context),
   };
 }
@@ -71,10 +72,10 @@ function firstContext(rendering: Rendering): Message[] {
   throw refusal ?? new ServiceError("template_refused", "the chat template shows no messages");
 }
 
-function showsCalls(rendering: Rendering, context: Message[]): boolean {
+function showCall(rendering: Rendering, context: Message[]): string | null {
   const text = attempt(() => render(rendering, [...context, assistant("call"), result(1)], true));
-  if (text === null || text.includes("[object")) return false;
-  return text.includes(PROBE_CALL) && text.includes(SENTINEL);
+  if (text === null || text.includes("[object")) return null;
+  return text.includes(PROBE_CALL) && text.includes(SENTINEL) ? text : null;
 }
 
 /** The first added token behind what an assistant said. */

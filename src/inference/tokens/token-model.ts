@@ -1,6 +1,8 @@
 import { ServiceError } from "../../errors.ts";
 import type { ToolSchema } from "../engine.ts";
 import { ChatTemplate } from "./chat-template.ts";
+import { chooseDialect } from "./dialects/choose.ts";
+import type { DialectName } from "./dialects/dialect.ts";
 import { readModelFolder } from "./model-folder.ts";
 import { probeTemplate, type TemplateShape } from "./template-shape.ts";
 import { Tokenizer } from "./tokenizer.ts";
@@ -11,6 +13,8 @@ export type TokenModel = {
   template: ChatTemplate;
   /** What an engine may end a turn with. */
   stopIds: ReadonlySet<number>;
+  /** In which the model writes tool calls, by its template. */
+  dialect: DialectName;
   shape(tools: ToolSchema[], variables: Record<string, unknown>): TemplateShape;
 };
 
@@ -20,6 +24,8 @@ const MAX_SHAPES = 64;
 type LoadOptions = {
   /** Which of several templates, by name. */
   template?: string;
+  /** Instead of the one that the template shows. */
+  dialect?: DialectName;
 };
 
 /** @throws ServiceError `model_folder_invalid` */
@@ -47,9 +53,12 @@ export async function loadTokenModel(path: string, options: LoadOptions = {}): P
     return probed;
   };
   const stopIds = new Set<number>();
-  for (const stop of [...folder.stopTokens, shape([], {}).endOfTurn]) {
+  const { endOfTurn, shownCall } = shape([], {});
+  for (const stop of [...folder.stopTokens, endOfTurn]) {
     const id = typeof stop === "string" ? tokenizer.addedId(stop) : stop;
     if (id !== undefined && id !== null) stopIds.add(id);
   }
-  return { tokenizer, template, stopIds, shape };
+  const { addedContents } = tokenizer;
+  const dialect = options.dialect ?? chooseDialect(shownCall, template.text, addedContents);
+  return { tokenizer, template, stopIds, dialect, shape };
 }

@@ -25,7 +25,7 @@ export function verifyCase(model: TokenModel, given: VerifyCase): Verification {
   const done = (verdict: Verdict, calls: number, detail: string | null) => {
     return { case: given.name, verdict, calls, detail };
   };
-  if (needsCalls(given) && !model.shape(given.tools, given.variables).callsShown) {
+  if (needsCalls(given) && model.shape(given.tools, given.variables).shownCall === null) {
     return done("refused", 0, "the template does not show tool calls");
   }
   try {
