@@ -8,7 +8,7 @@ import type { Tokenizer } from "./tokenizer.ts";
  */
 export function commonPrefix(
   tokenizer: Tokenizer,
-  ids: readonly number[],
+  ids: Int32Array,
   text: string,
 ): { ids: number; text: number } {
   const common = { ids: 0, text: 0 };

@@ -2,8 +2,8 @@ import assert from "node:assert";
 import { ServiceError } from "../../errors.ts";
 import type { AssistantMessage, Message, ToolSchema } from "../engine.ts";
 import { commonPrefix, firstDifference } from "./common-prefix.ts";
-import { appendSpan, type ForkReason, type Segment } from "./segment.ts";
-import { type Rendering, render, spliceAfter } from "./splice.ts";
+import { type ForkReason, Segment } from "./segment.ts";
+import { contextOf, type Rendering, render, spliceAfter } from "./splice.ts";
 import type { NewRole, TemplateShape } from "./template-shape.ts";
 import type { TokenModel } from "./token-model.ts";
 
@@ -42,8 +42,6 @@ export class Conversation {
   #opened = 0;
   /** The text of the segment's first prompt. */
   #opening = "";
-  /** What the engine has seen: the ids of the last prompt and its completion. */
-  #seen = new Int32Array(0);
 
   /** @throws ServiceError `template_refused` */
   constructor(model: TokenModel, messages: readonly Message[], options: ConversationOptions) {
@@ -77,11 +75,12 @@ export class Conversation {
    * @throws ServiceError `template_refused`; `prefix_broken` when it does not extend what the engine
    * has seen, which is a bug.
    */
-  prompt(): readonly number[] {
+  prompt(): Int32Array {
     if (this.#encoded < this.#messages.length) this.#extend();
-    const { ids } = this.#segment;
-    this.#assertExtends(ids);
-    return ids;
+    const segment = this.#segment;
+    if (segment.extendsSealed) return segment.ids;
+    const message = "the next prompt does not extend the ids that the engine has seen";
+    throw new ServiceError("prefix_broken", message);
   }
 
   /**
@@ -91,11 +90,12 @@ export class Conversation {
    * `message` is what they say. Whatever the template needs to close the turn is added later with
    * mask 0, so that a turn that was cut off by `length` can go on.
    */
-  sampled(ids: readonly number[], message: AssistantMessage): void {
-    appendSpan(this.#segment, "sampled", ids);
+  sampled(ids: ArrayLike<number>, message: AssistantMessage): void {
+    const segment = this.#segment;
+    segment.append("sampled", ids);
+    segment.seal();
     this.#messages.push(message);
     this.#encoded = this.#messages.length;
-    this.#seen = Int32Array.from(this.#segment.ids);
   }
 
   /** Another history instead, as after compaction or an edit: forks. */
@@ -125,19 +125,22 @@ export class Conversation {
     const text = render(this.#rendering, this.#messages, true);
     const last = this.segments.at(-1);
     const { tokenizer } = this.#model;
-    const segment: Segment = { index: this.segments.length, ids: [], spans: [], fork: null };
+    let segment: Segment;
     if (last && fork) {
       const common = commonPrefix(tokenizer, last.ids, text);
-      const rest = tokenizer.encode(text.slice(common.text));
-      appendSpan(segment, "prompt", last.ids.slice(0, common.ids).concat(rest));
       const { reason, detail } = fork;
-      segment.fork = { from: last.index, common: common.ids, reason, detail: detail(text) };
-    } else appendSpan(segment, "prompt", tokenizer.encode(text));
+      const record = { from: last.index, common: common.ids, reason, detail: detail(text) };
+      segment = new Segment(this.segments.length, record);
+      const rest = tokenizer.encode(text.slice(common.text));
+      segment.append("prompt", [...last.ids.subarray(0, common.ids), ...rest]);
+    } else {
+      segment = new Segment(0, null);
+      segment.append("prompt", tokenizer.encode(text));
+    }
     this.segments.push(segment);
     this.#opening = text;
     this.#opened = this.#messages.length;
     this.#encoded = this.#messages.length;
-    this.#seen = Int32Array.from(segment.ids);
   }
 
   #extend(): void {
@@ -164,37 +167,24 @@ export class Conversation {
   /** Appends the ids that follow the model's words, of which the engine may have sampled the first. */
   #close(closing: number[]): void {
     const segment = this.#segment;
-    const last = segment.ids.at(-1);
-    const span = segment.spans.at(-1);
-    if (span?.kind !== "sampled" || last === undefined) {
-      appendSpan(segment, "observation", closing);
-      return;
-    }
+    const last = segment.spans.at(-1)?.kind === "sampled" ? segment.ids.at(-1) : undefined;
     if (last === closing[0]) {
-      appendSpan(segment, "observation", closing.slice(1));
+      segment.append("observation", closing.slice(1));
       return;
     }
     // Where the template forgets to end a turn, as DeepSeek-V3's does after one call, its end stays.
-    const ownEnd = this.#model.tokenizer.addedContent(last) === this.#shape.endOfTurn;
-    if (this.#model.stopIds.has(last) && !ownEnd) this.#drop(segment, last);
-    appendSpan(segment, "observation", closing);
-  }
-
-  /** The model ended its turn with another token than its template has there. */
-  #drop(segment: Segment, id: number): void {
-    const span = segment.spans.at(-1);
-    assert(span?.kind === "sampled");
-    segment.ids.pop();
-    span.end -= 1;
-    span.dropped = id;
-    this.#seen = this.#seen.subarray(0, segment.ids.length);
+    if (last !== undefined && this.#model.stopIds.has(last)) {
+      const ownEnd = this.#model.tokenizer.addedContent(last) === this.#shape.endOfTurn;
+      if (!ownEnd) segment.dropLast();
+    }
+    segment.append("observation", closing);
   }
 
   #splice(role: NewRole, before: Message[], assistant: AssistantMessage, added: Message[]) {
     const shape = this.#shape;
-    const whole = this.#options.wholeContext === "always" || shape.historyDependent.has(role);
+    const context = this.#options.wholeContext === "always" ? "whole" : shape.context[role];
     const rendering = this.#rendering;
-    const splice = whole ? null : spliceAfter(rendering, headOf(before), assistant, added);
+    const splice = spliceAfter(rendering, contextOf(before, context), assistant, added);
     const found = splice ?? spliceAfter(rendering, before, assistant, added);
     if (found) return found;
     const message = "the chat template shows the end of a turn differently once another follows";
@@ -215,27 +205,10 @@ export class Conversation {
     if (!open.startsWith(closed)) return firstDifference(closed, open);
     return open.startsWith(this.#opening) ? null : firstDifference(this.#opening, open);
   }
-
-  #assertExtends(ids: readonly number[]): void {
-    const seen = this.#seen;
-    if (ids.length >= seen.length && seen.every((id, index) => id === ids[index])) return;
-    const message = `the next prompt does not extend the ${seen.length} ids that the engine has seen`;
-    throw new ServiceError("prefix_broken", message);
-  }
 }
 
 const REPORT_TEMPLATE =
   "run `rolloutd verify-template` on the model folder and report what it prints";
-
-/**
- * The synthetic context of a splice: the conversation's own beginning, so that it stays as large at
- * every turn, and a template that repeats the system message later repeats the right one.
- */
-function headOf(messages: readonly Message[]): Message[] {
-  const end = messages.findIndex(({ role }) => role === "assistant");
-  const head = end < 0 ? messages : messages.slice(0, end);
-  return head.slice(0, head.findIndex(({ role }) => role === "user") + 1 || head.length);
-}
 
 function hasReasoning(message: Message): boolean {
   return message.role === "assistant" && Boolean(message.reasoning_content);

@@ -1,3 +1,6 @@
+import assert from "node:assert";
+import { TokenBuffer } from "./token-buffer.ts";
+
 /**
  * `prompt`: rendered before the first call of its segment. `sampled`: by the engine. `observation`:
  * everything that was put between two calls: closing tokens, messages, the generation prompt.
@@ -40,21 +43,57 @@ export type Fork = {
 /**
  * One token sequence as an engine saw it. Only the last segment grows.
  *
- * Shapes: the spans cover `ids` without gaps, in order.
+ * Shapes: the spans cover the ids without gaps, in order.
  */
-export type Segment = { index: number; ids: number[]; spans: Span[]; fork: Fork | null };
+export class Segment {
+  readonly index: number;
+  readonly fork: Fork | null;
+  readonly spans: Span[] = [];
+  readonly #buffer = new TokenBuffer();
+  /** What the engine has: its last prompt and completion. */
+  readonly #seen = new TokenBuffer();
 
-export function appendSpan(segment: Segment, kind: SpanKind, ids: readonly number[]): void {
-  if (ids.length === 0) return;
-  const start = segment.ids.length;
-  for (const id of ids) segment.ids.push(id);
-  const end = segment.ids.length;
-  segment.spans.push({ kind, start, end, mask: kind === "sampled" ? 1 : 0 });
-}
+  constructor(index: number, fork: Fork | null) {
+    this.index = index;
+    this.fork = fork;
+  }
 
-/** One number per id: 1 where it was sampled in this segment. */
-export function lossMask({ ids, spans }: Segment): Uint8Array {
-  const mask = new Uint8Array(ids.length);
-  for (const span of spans) if (span.mask === 1) mask.fill(1, span.start, span.end);
-  return mask;
+  get ids(): Int32Array {
+    return this.#buffer.ids;
+  }
+
+  append(kind: SpanKind, ids: ArrayLike<number>): void {
+    if (ids.length === 0) return;
+    const start = this.#buffer.length;
+    this.#buffer.append(ids);
+    const end = this.#buffer.length;
+    this.spans.push({ kind, start, end, mask: kind === "sampled" ? 1 : 0 });
+  }
+
+  /** Leaves out the last id of a sampled span that ends the segment. */
+  dropLast(): void {
+    const span = this.spans.at(-1);
+    assert(span?.kind === "sampled" && span.end > span.start, "only a sampled id can be dropped");
+    span.dropped = this.ids[span.end - 1] as number;
+    span.end -= 1;
+    this.#buffer.truncate(span.end);
+    this.#seen.truncate(span.end);
+  }
+
+  /** From now on the ids so far are what the engine has. */
+  seal(): void {
+    this.#seen.append(this.ids.subarray(this.#seen.length));
+  }
+
+  /** False when the ids no longer begin with what the engine has. */
+  get extendsSealed(): boolean {
+    return this.#buffer.startsWith(this.#seen);
+  }
+
+  /** One number per id: 1 where it was sampled in this segment. */
+  lossMask(): Uint8Array {
+    const mask = new Uint8Array(this.#buffer.length);
+    for (const span of this.spans) if (span.mask === 1) mask.fill(1, span.start, span.end);
+    return mask;
+  }
 }

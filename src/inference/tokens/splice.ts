@@ -60,6 +60,30 @@ export function spliceAfter(
   return { close, next: openEnd.slice(closedEnd.length) };
 }
 
+/**
+ * What stands before the assistant's turn when a splice is rendered.
+ *
+ * `head`: the conversation's own beginning, so that a template that repeats the system message later
+ * repeats the right one. `first_round`: that and all up to the first tool results, for templates
+ * that write those differently (DeepSeek-V3). `whole`: everything, which costs more at each turn.
+ */
+export type SpliceContext = "head" | "first_round" | "whole";
+
+export function contextOf(before: readonly Message[], context: SpliceContext): Message[] {
+  if (context === "whole") return [...before];
+  const spoke = before.findIndex(({ role }) => role === "assistant");
+  const head = spoke < 0 ? before : before.slice(0, spoke);
+  if (context === "head") return head.slice(0, firstOf(head, "user") + 1 || head.length);
+  const result = firstOf(before, "tool");
+  if (result < 0) return [...before];
+  const next = before.findIndex(({ role }, index) => index > result && role !== "tool");
+  return next < 0 ? [...before] : before.slice(0, next);
+}
+
+function firstOf(messages: readonly Message[], role: Message["role"]): number {
+  return messages.findIndex((message) => message.role === role);
+}
+
 function withSentinel(assistant: AssistantMessage, form: MessageForm): AssistantMessage {
   const { tool_calls = [] } = assistant;
   const calls = tool_calls.map((call) => ({

@@ -1,7 +1,14 @@
 import { ServiceError } from "../../errors.ts";
 import type { AssistantMessage, Message, ToolCall, ToolSchema } from "../engine.ts";
 import type { ChatTemplate } from "./chat-template.ts";
-import { type Rendering, render, SENTINEL, spliceAfter } from "./splice.ts";
+import {
+  contextOf,
+  type Rendering,
+  render,
+  SENTINEL,
+  type SpliceContext,
+  spliceAfter,
+} from "./splice.ts";
 import type { MessageForm } from "./template-message.ts";
 
 export type NewRole = "user" | "tool";
@@ -11,8 +18,8 @@ export type TemplateShape = {
   form: MessageForm;
   /** The token that ends an assistant's turn; null where the next turn's opener does (GLM). */
   endOfTurn: string | null;
-  /** Roles whose new messages read differently after a long history than after a short one. */
-  historyDependent: Set<NewRole>;
+  /** How much of the history decides how new messages are written. */
+  context: Record<NewRole, SpliceContext>;
   /** Roles whose new messages may change what the template shows of earlier turns. */
   rewriting: Set<NewRole>;
   /** Roles after whose messages the template no longer shows earlier reasoning. */
@@ -29,6 +36,7 @@ export type ProbeOptions = {
   addedTokens: readonly string[];
 };
 
+const CONTEXT_KINDS: SpliceContext[] = ["head", "first_round"];
 const PROBE_CALL = "probe_call";
 const REASONING = "zqREASONINGqz";
 const SYSTEM: Message = { role: "system", content: "s" };
@@ -94,7 +102,7 @@ function endOfTurn(
 }
 
 function probeHistory(rendering: Rendering, context: Message[]) {
-  const historyDependent = new Set<NewRole>();
+  const found: Record<NewRole, SpliceContext> = { user: "whole", tool: "whole" };
   const rewriting = new Set<NewRole>();
   const thinkingCut = new Set<NewRole>();
   const first = [...context.filter(({ role }) => role === "system"), USER];
@@ -105,9 +113,7 @@ function probeHistory(rendering: Rendering, context: Message[]) {
   ];
   for (const [role, last, added] of cases) {
     const long = [...first, ...round(1), ...round(2)];
-    const far = attempt(() => spliceAfter(rendering, long, last, added));
-    const near = attempt(() => spliceAfter(rendering, context, last, added));
-    if (!near || near.next !== far?.next || near.close !== far.close) historyDependent.add(role);
+    found[role] = contextNeeded(rendering, [long, [...long, ...round(4)]], last, added);
     const closed = attempt(() => render(rendering, [...long, last], false));
     const open = attempt(() => render(rendering, [...long, last, ...added], true));
     if (closed === null || open === null) continue;
@@ -117,7 +123,25 @@ function probeHistory(rendering: Rendering, context: Message[]) {
     const prompt = attempt(() => render(rendering, first, true));
     if (role === "user" && prompt !== null && !open.startsWith(prompt)) rewriting.add(role);
   }
-  return { historyDependent, rewriting, thinkingCut };
+  return { context: found, rewriting, thinkingCut };
+}
+
+/** The least after which new messages are written as they are after the whole history. */
+function contextNeeded(
+  rendering: Rendering,
+  histories: Message[][],
+  last: AssistantMessage,
+  added: Message[],
+): SpliceContext {
+  const agrees = (context: SpliceContext) =>
+    histories.every((history) => {
+      const far = attempt(() => spliceAfter(rendering, history, last, added));
+      const near = attempt(() => {
+        return spliceAfter(rendering, contextOf(history, context), last, added);
+      });
+      return near !== null && near.next === far?.next && near.close === far.close;
+    });
+  return CONTEXT_KINDS.find(agrees) ?? "whole";
 }
 
 /** Reasoning that a template never shows is not cut: it writes it nowhere. */

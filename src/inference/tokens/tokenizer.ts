@@ -32,8 +32,8 @@ export class Tokenizer {
   }
 
   /** Bytes that are no UTF-8 become U+FFFD. An id that the vocabulary lacks has no text. */
-  decode(ids: readonly number[]): string {
-    const known = ids.filter((id) => this.#inner.id_to_token(id) !== undefined);
+  decode(ids: ArrayLike<number>): string {
+    const known = Array.from(ids).filter((id) => this.#inner.id_to_token(id) !== undefined);
     if (known.length === 0) return "";
     return this.#inner.decode(known, {
       skip_special_tokens: false,
@@ -55,7 +55,8 @@ export class Tokenizer {
   }
 
   /** The ids cut at each added token. `start` and `end` are indices of ids. */
-  pieces(ids: readonly number[]): Piece[] {
+  pieces(given: ArrayLike<number>): Piece[] {
+    const ids = Array.from(given);
     const pieces: Piece[] = [];
     let from = 0;
     const flush = (end: number) => {

@@ -26,7 +26,7 @@ export class SimulatedEngine {
   }
 
   /** How many ids of the prompt it had already; the rest is prefilled. */
-  prefill(prompt: readonly number[]): number {
+  prefill(prompt: Int32Array): number {
     let hit = 0;
     while (hit < prompt.length && hit < this.cache.length && this.cache[hit] === prompt[hit]) hit++;
     this.cache = [...prompt];

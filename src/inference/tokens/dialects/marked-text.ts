@@ -20,12 +20,12 @@ export class MarkedText {
   }
 
   /** `stopIds` at the end are no part of the text. */
-  static ofIds(tokenizer: Tokenizer, ids: readonly number[], stopIds: ReadonlySet<number>) {
+  static ofIds(tokenizer: Tokenizer, ids: ArrayLike<number>, stopIds: ReadonlySet<number>) {
     let end = ids.length;
     while (end > 0 && stopIds.has(ids[end - 1] as number)) end -= 1;
     const starts = new Map<number, string>();
     let text = "";
-    for (const piece of tokenizer.pieces(ids.slice(0, end))) {
+    for (const piece of tokenizer.pieces(Array.from(ids).slice(0, end))) {
       if (piece.added) starts.set(text.length, piece.text);
       text += piece.text;
     }
