@@ -1,4 +1,4 @@
-import { loadTokenModel } from "../inference/tokens/token-model.ts";
+import { loadTokenModel, type TokenModel } from "../inference/tokens/token-model.ts";
 import { type Verification, verifyCase } from "../inference/tokens/verify.ts";
 import { VERIFY_CASES } from "../inference/tokens/verify-cases.ts";
 import { type Command, EXIT } from "./command.ts";
@@ -37,10 +37,16 @@ Exit code 1 when a conversation differs.
     const model = await loadTokenModel(folder, template === undefined ? {} : { template });
     const found = VERIFY_CASES.map((given) => verifyCase(model, given));
     if (values.json) for (const one of found) console.log(JSON.stringify(one));
-    else process.stdout.write(report(found));
+    else process.stdout.write(`${summary(model)}\n${report(found)}`);
     return found.some(({ verdict }) => verdict === "differs") ? EXIT.failed : EXIT.done;
   },
 };
+
+function summary(model: TokenModel): string {
+  const end = model.shape([], {}).endOfTurn;
+  const ends = end === null ? "the next one's opener" : JSON.stringify(end);
+  return `Tool calls are read as ${model.dialect}; a turn ends with ${ends}.\n`;
+}
 
 function report(found: Verification[]): string {
   const rows = found.map((one) => [one.verdict, one.case, String(one.calls)]);

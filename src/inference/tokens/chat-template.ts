@@ -1,6 +1,7 @@
 import { Environment, Interpreter, parse, tokenize } from "@huggingface/jinja";
 import { ServiceError } from "../../errors.ts";
 import type { ToolSchema } from "../engine.ts";
+import { PYTHON_TEXT, withPythonText } from "./python-text.ts";
 
 /** A message as templates see it: ours with the fields in the form that the template expects. */
 export type TemplateMessage = { role: string; content: string | null; [field: string]: unknown };
@@ -28,7 +29,8 @@ export class ChatTemplate {
     this.#file = file;
     this.#specialTokens = specialTokens;
     try {
-      this.#program = parse(tokenize(text, { lstrip_blocks: true, trim_blocks: true }));
+      const parsed = parse(tokenize(text, { lstrip_blocks: true, trim_blocks: true }));
+      this.#program = withPythonText(parsed);
     } catch (cause) {
       const message = `${file}: the chat template can't be parsed: ${(cause as Error).message}`;
       const mend = "name another template, or rewrite the construct that is not known";
@@ -41,6 +43,7 @@ export class ChatTemplate {
     const env = new Environment();
     const globals = {
       ...GLOBALS,
+      ...PYTHON_TEXT,
       strftime_now: (format: string) => strftime(options.now ?? new Date(), format),
       ...this.#specialTokens,
       ...options.variables,

@@ -147,7 +147,8 @@ export class Conversation {
     const before = this.#messages.slice(0, this.#encoded);
     const added = this.#messages.slice(this.#encoded);
     const assistant = before.pop();
-    assert(assistant?.role === "assistant", "messages were added before the model spoke");
+    const spoke = this.#encoded > this.#opened && assistant?.role === "assistant";
+    assert(spoke, "messages were added before the model spoke");
     const role: NewRole = added.every((message) => message.role === "tool") ? "tool" : "user";
     const detail = this.#rewritten(role);
     if (detail !== null) {

@@ -5,6 +5,8 @@ import type { TemplateMessage } from "./chat-template.ts";
 export type MessageForm = {
   /** Of `tool_calls[].function.arguments`: parsed, or the JSON text. */
   arguments: "object" | "text";
+  /** Of arguments that are no JSON object: the text, or an object around it for XML dialects. */
+  malformed: "text" | "wrapped";
   /** Of an assistant message that has tool calls and no text. */
   emptyContent: "" | null;
 };
@@ -24,7 +26,7 @@ function toTemplateMessage(message: Message, form: MessageForm): TemplateMessage
     ...call,
     function: {
       name: call.function.name,
-      arguments: argumentsIn(call.function.arguments, form.arguments),
+      arguments: argumentsIn(call.function.arguments, form),
     },
   }));
   return {
@@ -35,14 +37,14 @@ function toTemplateMessage(message: Message, form: MessageForm): TemplateMessage
   };
 }
 
-/** Malformed arguments stay the text that the model wrote. */
-function argumentsIn(text: string, form: MessageForm["arguments"]): unknown {
-  if (form === "text") return text;
+function argumentsIn(text: string, form: MessageForm): unknown {
+  if (form.arguments === "text") return text;
+  const malformed = form.malformed === "text" ? text : { malformed: text };
   try {
     const value: unknown = JSON.parse(text);
-    if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
+    const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
+    return isObject ? value : malformed;
   } catch {
-    return text;
+    return malformed;
   }
-  return text;
 }

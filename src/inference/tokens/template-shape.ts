@@ -42,12 +42,10 @@ const REASONING = "zqREASONINGqz";
 const SYSTEM: Message = { role: "system", content: "s" };
 const USER: Message = { role: "user", content: "u" };
 const CONTEXTS: Message[][] = [[SYSTEM, USER], [USER], [SYSTEM], []];
-const FORMS: MessageForm[] = [
-  { arguments: "object", emptyContent: "" },
-  { arguments: "text", emptyContent: "" },
-  { arguments: "object", emptyContent: null },
-  { arguments: "text", emptyContent: null },
-];
+const FORMS: MessageForm[] = (["", null] as const).flatMap((emptyContent) => [
+  { arguments: "object", malformed: "text", emptyContent },
+  { arguments: "text", malformed: "text", emptyContent },
+]);
 
 /** @throws ServiceError `template_refused` when it takes no conversation at all. */
 export function probeTemplate(template: ChatTemplate, options: ProbeOptions): TemplateShape {
@@ -58,6 +56,9 @@ export function probeTemplate(template: ChatTemplate, options: ProbeOptions): Te
   const shown = FORMS.map((form) => ({ form, text: showCall({ ...base, form }, context) }));
   const found = shown.find(({ text }) => text !== null);
   const rendering: Rendering = { ...base, form: found?.form ?? plain.form };
+  if (!takesMalformed(rendering, context)) {
+    rendering.form = { ...rendering.form, malformed: "wrapped" };
+  }
   return {
     form: rendering.form,
     endOfTurn: endOfTurn(rendering, context, addedTokens),
@@ -82,8 +83,14 @@ function firstContext(rendering: Rendering): Message[] {
 
 function showCall(rendering: Rendering, context: Message[]): string | null {
   const text = attempt(() => render(rendering, [...context, assistant("call"), result(1)], true));
-  if (text === null || text.includes("[object")) return null;
-  return text.includes(PROBE_CALL) && text.includes(SENTINEL) ? text : null;
+  // Kimi's shows the name in the id only, so the arguments must be looked for.
+  return text?.includes(SENTINEL) && !text.includes("[object") ? text : null;
+}
+
+function takesMalformed(rendering: Rendering, context: Message[]): boolean {
+  const message = assistant("call");
+  for (const call of message.tool_calls ?? []) call.function.arguments = "{";
+  return attempt(() => render(rendering, [...context, message, result(1)], true)) !== null;
 }
 
 /** The first added token behind what an assistant said. */
