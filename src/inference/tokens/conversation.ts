@@ -168,16 +168,15 @@ export class Conversation {
   /** Appends the ids that follow the model's words, of which the engine may have sampled the first. */
   #close(closing: number[]): void {
     const segment = this.#segment;
-    const last = segment.spans.at(-1)?.kind === "sampled" ? segment.ids.at(-1) : undefined;
-    if (last === closing[0]) {
+    const sampled = segment.spans.at(-1)?.kind === "sampled" ? segment.ids.at(-1) : undefined;
+    const token = sampled === undefined ? undefined : this.#model.tokenizer.addedContent(sampled);
+    if (token !== undefined && sampled === closing[0]) {
       segment.append("observation", closing.slice(1));
       return;
     }
     // Where the template forgets to end a turn, as DeepSeek-V3's does after one call, its end stays.
-    if (last !== undefined && this.#model.stopIds.has(last)) {
-      const ownEnd = this.#model.tokenizer.addedContent(last) === this.#shape.endOfTurn;
-      if (!ownEnd) segment.dropLast();
-    }
+    const isOwnEnd = token === this.#shape.endOfTurn;
+    if (sampled !== undefined && this.#model.stopIds.has(sampled) && !isOwnEnd) segment.dropLast();
     segment.append("observation", closing);
   }
 

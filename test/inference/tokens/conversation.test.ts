@@ -1,6 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import type { Message } from "../../../src/inference/engine.ts";
+import { canonicalTurn } from "../../../src/inference/tokens/canonical-turn.ts";
 import { Conversation } from "../../../src/inference/tokens/conversation.ts";
+import { render } from "../../../src/inference/tokens/splice.ts";
 import { loadTokenModel } from "../../../src/inference/tokens/token-model.ts";
 import {
   BASH,
@@ -116,6 +118,44 @@ describe("Qwen3's conversation", () => {
         "<|im_start|>assistant\n",
       ].join(""),
     );
+  });
+
+  test("says what the whole template says, in whatever tokens the model writes it", async () => {
+    const { tokenizer, ...model } = await modelOf("qwen3");
+    const { form, endOfTurn } = model.shape([BASH], {});
+    const { template } = model;
+    const rendering = { template, form, tools: [BASH], variables: {}, now: NOW };
+    let forks = 0;
+    for (let seed = 1; seed <= 20; seed++) {
+      const random = randomOf(seed);
+      const engine = new SimulatedEngine({ tokenizer, ...model }, random);
+      const words = () => `a ${pick(WORDS, random)} ${pick(WORDS, random)} z`;
+      const options = { tools: [BASH], now: NOW };
+      const begin = [system(words()), user(words())];
+      const conversation = new Conversation({ tokenizer, ...model }, begin, options);
+      for (let turn = 0; turn < 8; turn++) {
+        const before = [...conversation.messages];
+        expect(tokenizer.decode(conversation.prompt())).toBe(
+          render(rendering, before, true).normalize("NFC"),
+        );
+        const ids = Array.from({ length: random() * 3 }, (_, index) => callId(turn, index));
+        const said = ids.length > 0 ? calls(words(), ids, words()) : says(words(), words());
+        const text = canonicalTurn(rendering, endOfTurn, before, said, []);
+        engine.prefill(conversation.prompt());
+        const written = text.slice(0, -END.qwen3.length).normalize("NFC");
+        conversation.sampled(engine.sample(written, END.qwen3), said);
+        conversation.add(...ids.map((id) => result(id, words())));
+        if (ids.length === 0) conversation.add(user(words()));
+      }
+      for (const { fork, ids } of conversation.segments.slice(1)) {
+        const { from = 0, common = 0 } = fork ?? {};
+        const parent = conversation.segments[from]?.ids ?? new Int32Array();
+        expect(common).toBeGreaterThan(0);
+        expect(ids.slice(0, common)).toEqual(parent.slice(0, common));
+        forks += 1;
+      }
+    }
+    expect(forks).toBeGreaterThan(10);
   });
 
   test("forks where the template drops reasoning, and says so", async () => {

@@ -252,7 +252,7 @@ const ONE_CALL: Row[] = [
 ];
 
 describe("tool calls", () => {
-  test.each(ONE_CALL)("of %s: %s is %s", (dialect, text, status, name, args) => {
+  test.each(ONE_CALL)("of %s: %j is %s", (dialect, text, status, name, args) => {
     const { content, calls } = parse(
       dialect,
       `I'll do it.\n${text}`.slice(dialect === "llama3_json" ? 12 : 0),
