@@ -36,6 +36,8 @@ export const ERRORS = {
 
   template_refused: { status: 200, boundary: "task", retryable: false },
   prefix_broken: { status: 500, boundary: "service", retryable: false },
+  tokens_unavailable: { status: 200, boundary: "engine", retryable: false },
+
   context_exhausted: { status: 200, boundary: "policy", retryable: false },
 
   verifier_failed: { status: 200, boundary: "verifier", retryable: true },
