@@ -31,6 +31,7 @@ export const ERRORS = {
   engine_overloaded: { status: 502, boundary: "engine", retryable: true },
   engine_bad_reply: { status: 502, boundary: "engine", retryable: true },
   engine_timeout: { status: 502, boundary: "engine", retryable: true },
+  token_invariant: { status: 502, boundary: "engine", retryable: true },
 
   context_exhausted: { status: 200, boundary: "policy", retryable: false },
 

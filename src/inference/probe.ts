@@ -41,6 +41,7 @@ export async function probeBackend(url: string, options: ProbeOptions): Promise<
   const call = {
     endpoint,
     method: "GET" as const,
+    root: "v1" as const,
     path: "/models",
     headers: {},
     body: null,
