@@ -1,5 +1,6 @@
 import { ServiceError } from "../errors.ts";
 import type { Backend } from "../inference/engine.ts";
+import type { EngineProfile } from "../inference/engine-profile.ts";
 import { probeBackend } from "../inference/probe.ts";
 import type { BackendRegistry } from "../inference/registry.ts";
 import type { Clock } from "../lib/clock.ts";
@@ -15,8 +16,9 @@ export function createBackends(
   clock: Clock,
   env: Record<string, string | undefined>,
 ): Backends {
-  for (const { id, url, model, api_key_env } of store.backends()) {
-    registry.add({ id, url, model, ...keyFrom(env, api_key_env) });
+  for (const { id, url, model, api_key_env, profile } of store.backends()) {
+    const probed = profile === null ? {} : { profile: JSON.parse(profile) as EngineProfile };
+    registry.add({ id, url, model, ...keyFrom(env, api_key_env), ...probed });
   }
   const view = (id: string): BackendView => {
     const entry = registry.list().find(({ backend }) => backend.id === id);
@@ -25,16 +27,17 @@ export function createBackends(
   };
   return {
     list: () => registry.list().map(viewOf),
-    async add({ url: given, model, api_key_env }, signal) {
+    async add({ url: given, model, api_key_env, engine = "auto" }, signal) {
       const url = given.replace(/\/+$/, "");
       const key = keyFrom(env, api_key_env ?? null);
       const named = model === undefined ? {} : { model };
-      const options = { ...named, ...key, timeoutMs: PROBE_TIMEOUT_MS, signal };
-      const probed = await probeBackend(url, options);
       const id = backendId(url);
+      const options = { id, ...named, ...key, engine, timeoutMs: PROBE_TIMEOUT_MS, signal };
+      const probed = await probeBackend(url, options);
       const row = { id, url, model: probed.model, api_key_env: api_key_env ?? null };
-      store.transaction(() => store.saveBackend({ ...row, added_ms: clock.nowMs() }));
-      registry.add({ id, url, model: probed.model, ...key });
+      const saved = { ...row, added_ms: clock.nowMs(), profile: JSON.stringify(probed.profile) };
+      store.transaction(() => store.saveBackend(saved));
+      registry.add({ id, url, ...probed, ...key });
       return view(id);
     },
     remove(id) {
@@ -46,8 +49,8 @@ export function createBackends(
 }
 
 function viewOf({ backend, inFlight }: { backend: Backend; inFlight: number }): BackendView {
-  const { id, url, model } = backend;
-  return { id, url, model, in_flight: inFlight };
+  const { id, url, model, profile = null } = backend;
+  return { id, url, model, in_flight: inFlight, engine: profile };
 }
 
 /** Readable, and the same for the same address. */

@@ -8,11 +8,15 @@ export const backendsCommand: Command = {
   name: "backends",
   summary: "list, add and remove inference servers",
   help: `Usage: rolloutd backends list
-       rolloutd backends add URL [--model NAME] [--api-key-env VARIABLE]
+       rolloutd backends add URL [--model NAME] [--api-key-env VARIABLE] [--engine KIND]
        rolloutd backends remove ID
 
 URL is that of an OpenAI-compatible server, with /v1. It is asked for its models before it is added; one
 that serves several needs --model. The key is read from the server's own environment.
+
+A few tokens are generated to find out in which way it gives token ids; --json shows what was found, and
+why each better way is not taken. --engine names its kind instead: vllm, sglang, prorl, openai (chat, with
+ids where they are offered), or text (chat, and nothing is generated).
 
 ${SERVER_HELP}  --json            JSON instead of a table
 `,
@@ -22,6 +26,7 @@ ${SERVER_HELP}  --json            JSON instead of a table
       json: { type: "boolean" },
       model: { type: "string" },
       "api-key-env": { type: "string" },
+      engine: { type: "string" },
     });
     const [action, target] = positionals;
     refuseExtra(positionals, 2);
@@ -35,8 +40,8 @@ ${SERVER_HELP}  --json            JSON instead of a table
         return EXIT.done;
       case "add": {
         if (!target) throw new UsageError("add takes the URL of an inference server");
-        const { model, "api-key-env": api_key_env } = values;
-        print([await client.addBackend({ url: target, model, api_key_env })]);
+        const { model, "api-key-env": api_key_env, engine } = values;
+        print([await client.addBackend({ url: target, model, api_key_env, engine })]);
         return EXIT.done;
       }
       case "remove":
@@ -51,6 +56,17 @@ ${SERVER_HELP}  --json            JSON instead of a table
 
 function table(backends: BackendView[]): string {
   if (backends.length === 0) return "no backends\n";
-  const rows = backends.map(({ id, url, model, in_flight }) => [id, url, model, `${in_flight}`]);
-  return formatTable(["id", "url", "model", "in flight"], rows);
+  const rows = backends.map(({ id, url, model, in_flight, engine }) => {
+    const kind = engine ? [engine.kind, engine.version ?? ""].join(" ").trim() : "not probed";
+    const context = `${engine?.max_model_len ?? ""}`;
+    return [id, url, model, kind, tokensFrom(engine), context, `${in_flight}`];
+  });
+  const header = ["id", "url", "model", "engine", "token ids", "context", "in flight"];
+  return formatTable(header, rows);
+}
+
+function tokensFrom(engine: BackendView["engine"]): string {
+  if (!engine || engine.rung === "chat") return "none";
+  const without = engine.logprobs ? "" : ", no log-probabilities";
+  return `${engine.rung}${without}`;
 }

@@ -1,5 +1,5 @@
 import { mkdtempSync, rmSync } from "node:fs";
-import { loadConfig, type SettingName } from "../config.ts";
+import { loadConfig } from "../config.ts";
 import { createLog } from "../telemetry/log.ts";
 import { ApiClient } from "./api-client.ts";
 import { type CliContext, type Command, EXIT } from "./command.ts";
@@ -13,7 +13,7 @@ import { startService } from "./service.ts";
 const SUBMIT_BATCH = 500;
 
 /** Settings that make sense for the server that `run` starts itself. */
-const OWN_SERVER: SettingName[] = ["backend", "model", "api_key_env", "image", "apptainer"];
+const OWN_SERVER = ["backend", "model", "api_key_env", "engine", "image", "apptainer"] as const;
 
 export const runCommand: Command = {
   name: "run",
@@ -28,6 +28,7 @@ JSON per rollout: row, sample, reward, error, timings and trajectory.
   --backend URL        inference server for the own service, OpenAI-compatible, with /v1
   --model NAME         its model, where it has several
   --api-key-env NAME   variable that holds its key
+  --engine KIND        its kind, where it is not to be found out (see backends --help)
   --image DIR          unpacked root file system of the sandboxes
   --apptainer PROGRAM  by default the one on PATH
   --samples N          rollouts per row; sample k has seed SEED + k [1]
@@ -81,6 +82,7 @@ const FLAGS = {
   backend: { type: "string" },
   model: { type: "string" },
   "api-key-env": { type: "string" },
+  engine: { type: "string" },
   image: { type: "string" },
   apptainer: { type: "string" },
   samples: { type: "string", default: "1" },
