@@ -37,7 +37,13 @@ export const SETTINGS = {
   allow_host_driver: setting(flag, false, "permit driver=host, which isolates nothing: tests only"),
   backend: setting(z.string(), undefined, "an inference server to start with (URL with /v1)"),
   model: setting(z.string(), undefined, "the model's name on that server, if it has several"),
+  model_dir: setting(path, undefined, "its model's Hugging Face folder: token ids instead of text"),
   api_key_env: setting(z.string(), undefined, "name of the variable that holds that server's key"),
+  engine: setting(
+    z.enum(["auto", "vllm", "sglang", "prorl", "openai", "text"]),
+    "auto",
+    "that server's kind, where it is not to be found out; text leaves token ids aside",
+  ),
   init_slots: setting(count, 16 * cores, "jobs in INIT at once"),
   run_slots: setting(count, 64, "jobs in RUN at once"),
   eval_slots: setting(count, 16 * cores, "jobs in EVAL at once"),

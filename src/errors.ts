@@ -33,6 +33,7 @@ export const ERRORS = {
   engine_bad_reply: { status: 502, boundary: "engine", retryable: true },
   engine_aborted: { status: 502, boundary: "engine", retryable: true },
   engine_timeout: { status: 502, boundary: "engine", retryable: true },
+  token_invariant: { status: 502, boundary: "engine", retryable: true },
 
   template_refused: { status: 200, boundary: "task", retryable: false },
   prefix_broken: { status: 500, boundary: "service", retryable: false },

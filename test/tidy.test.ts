@@ -31,7 +31,7 @@ const TABLE: Record<string, { from?: string[]; types?: string[] }> = {
     from: ["tasks", "trajectory", "sandbox", "inference", "telemetry"],
     types: ["pipeline", "verifiers"],
   },
-  server: { from: ["protocol", "jobs"], types: ["pipeline", "store"] },
+  server: { from: ["protocol", "jobs", "inference"], types: ["pipeline", "store"] },
   pipeline: {
     from: ["store", "jobs"],
     types: ["sandbox", "inference", "verifiers", "telemetry"],

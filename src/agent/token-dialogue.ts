@@ -4,6 +4,7 @@ import { Conversation } from "../inference/tokens/conversation.ts";
 import type { CallStatus } from "../inference/tokens/dialects/dialect.ts";
 import { MarkedText } from "../inference/tokens/dialects/marked-text.ts";
 import { parseReply, replyMessage, startsInReasoning } from "../inference/tokens/dialects/reply.ts";
+import type { Segment } from "../inference/tokens/segment.ts";
 import type { TokenModel } from "../inference/tokens/token-model.ts";
 import type { TokenSegment } from "../trajectory/record.ts";
 import { type CallOptions, callFields, type Dialogue, type ModelTurn } from "./dialogue.ts";
@@ -64,7 +65,9 @@ export class TokenDialogue implements Dialogue {
   }
 
   segments(): TokenSegment[] {
-    return this.#conversation.segments.map(({ ids, spans, fork, index }) => {
+    return this.#conversation.segments.map((segment) => {
+      const { index, fork } = segment;
+      const { ids, spans } = withoutUnseen(segment);
       const sampled = this.#logprobs.filter(({ segment }) => segment === index);
       const trained = spans.filter(({ kind }) => kind === "sampled");
       // Of a token that the template replaced neither the id nor its log-probability is kept.
@@ -108,4 +111,11 @@ export class TokenDialogue implements Dialogue {
       malformedCalls,
     };
   }
+}
+
+/** Without what was put behind the model's last words and that no call has shown it. */
+function withoutUnseen({ ids, spans }: Segment): Pick<Segment, "ids" | "spans"> {
+  const last = spans.findLastIndex(({ kind }) => kind === "sampled");
+  if (last < 0) return { ids, spans };
+  return { ids: ids.slice(0, spans[last]?.end), spans: spans.slice(0, last + 1) };
 }

@@ -47,8 +47,8 @@ export async function startService(
   const registry = new BackendRegistry();
   const backends = createBackends(registry, store, clock, log, process.env);
   if (config.backend) {
-    const { backend: url, model, api_key_env } = config;
-    await backends.add({ url, model, api_key_env }, AbortSignal.timeout(30_000));
+    const { backend: url, model, model_dir, api_key_env, engine } = config;
+    await backends.add({ url, model, model_dir, api_key_env, engine }, AbortSignal.timeout(30_000));
   }
   const scheduler = new Scheduler({
     store,

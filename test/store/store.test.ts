@@ -250,6 +250,8 @@ test("backends are kept over a restart, in the order in which they were added", 
     model: "m",
     api_key_env: null,
     added_ms,
+    profile: null,
+    model_dir: null,
   });
   t.store.saveBackend(row("a", 2));
   t.store.saveBackend(row("z", 1));
