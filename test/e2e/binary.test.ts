@@ -139,6 +139,24 @@ describe("the compiled binary, run from an unrelated directory", () => {
     expect(after).toEqual(before);
   });
 
+  test("by token ids: the trajectory has what was sampled, with mask and log-probabilities", async () => {
+    using dir = tempDir();
+    const folder = dir.file("model");
+    await using engine = await simulate(dir.path, SCRIPTS.slice(0, 1), ["--model-dir", folder]);
+    const rows = dir.file("rows.jsonl");
+    await Bun.write(rows, `${JSON.stringify(ROWS[0])}\n`);
+    const out = ["--json", "--out", dir.file("out.jsonl")];
+    const backend = ["--backend", engine.url, "--model-dir", folder, ...sandboxFlags()];
+    const { stdout, exitCode } = await run(["run", rows, ...backend, ...out]);
+    expect(exitCode).toBe(0);
+    const { reward, trajectory } = JSON.parse(stdout) as RolloutResult;
+    expect([reward, trajectory?.token_ids, trajectory?.segments.length]).toEqual([1, "exact", 1]);
+    const [segment] = trajectory?.segments ?? [];
+    const sampled = segment?.spans.filter(({ mask }) => mask === 1) ?? [];
+    const count = sampled.reduce((sum, { start, end }) => sum + end - start, 0);
+    expect([sampled.length, segment?.logprobs?.length]).toEqual([2, count]);
+  });
+
   test("an engine that refuses is a failure of the engine, never a reward", async () => {
     await using t = await setup();
     const rows = t.dir.file("other.jsonl");
