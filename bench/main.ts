@@ -2,6 +2,7 @@ import { cancelLatency } from "./cancel-latency.ts";
 import { demoOverhead } from "./demo-overhead.ts";
 import { jobOverhead } from "./job-overhead.ts";
 import { llmTurn } from "./llm-turn.ts";
+import { tokens } from "./tokens.ts";
 
 /** Each answers one question; `bun run bench NAME...` prints one JSON line per case. */
 const BENCHES: Record<string, { question: string; run(): Promise<void> }> = {
@@ -20,6 +21,10 @@ const BENCHES: Record<string, { question: string; run(): Promise<void> }> = {
   "llm-turn": {
     question: "what does the service add to a call of a model, with 1, 64 and 1,024 in flight?",
     run: llmTurn,
+  },
+  tokens: {
+    question: "what does a turn cost in tokenising and rendering, and does it grow with the turns?",
+    run: tokens,
   },
 };
 

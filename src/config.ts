@@ -3,9 +3,15 @@ import { z } from "zod";
 import { ServiceError } from "./errors.ts";
 
 const cores = availableParallelism();
-const count = z.coerce.number().int().min(1);
-const bytes = z.coerce.number().int().min(1);
-const ms = z.coerce.number().int().min(1);
+/** A number, or its text: flags and variables have nothing else. */
+const whole = (min: number, max = Number.MAX_SAFE_INTEGER) =>
+  z.preprocess(
+    (value) => (typeof value === "string" && value.trim() !== "" ? Number(value) : value),
+    z.int().min(min).max(max),
+  );
+const count = whole(1);
+const bytes = whole(1);
+const ms = whole(1);
 const path = z.string().min(1);
 const flag = z.union([
   z.boolean(),
@@ -18,7 +24,7 @@ const flag = z.union([
  */
 export const SETTINGS = {
   host: setting(z.string().min(1), "127.0.0.1", "address to listen on"),
-  port: setting(z.coerce.number().int().min(0).max(65535), 8006, "TCP port; 0 takes a free one"),
+  port: setting(whole(0, 65_535), 8006, "TCP port; 0 takes a free one"),
   socket: setting(path, undefined, "path of the Unix socket; by default rolloutd.sock in data_dir"),
   data_dir: setting(
     path,
@@ -133,7 +139,7 @@ function resolve(name: SettingName, sources: Source[]): unknown {
 
 function refuseUnknown(file: Record<string, unknown>): void {
   for (const name of Object.keys(file)) {
-    if (name in SETTINGS) continue;
+    if (Object.hasOwn(SETTINGS, name)) continue;
     throw new ServiceError("unknown_field", `the configuration file has an unknown key: ${name}`, {
       field: name,
       mend: "`rolloutd serve --help` lists the settings",

@@ -33,7 +33,7 @@ export type AgentOutcome = { stopReason: StopReason; finalMessage: string | null
 const CONTINUE =
   "Please continue working on the task. When you have solved it, call the finish tool with your answer. Never ask for human help.";
 
-/** Two messages in a row without a tool call, and the model is not going to make one. */
+/** So often it is asked to go on; a model that then still calls no tool is not going to. */
 const MAX_IDLE_TURNS = 2;
 
 /**
@@ -60,7 +60,7 @@ export async function runAgent(options: AgentOptions): Promise<AgentOutcome> {
       const { content } = reply.message;
       if (options.isAnswer(content)) return stop(recorder, "answer", content);
       if (++idleTurns > MAX_IDLE_TURNS) return stop(recorder, "loop", content);
-      recorder.say({ role: "user", content: CONTINUE });
+      if (turn + 1 < options.maxTurns) recorder.say({ role: "user", content: CONTINUE });
       continue;
     }
     idleTurns = 0;
@@ -92,6 +92,10 @@ async function callModel(options: AgentOptions, turn: number): Promise<ChatReply
   try {
     const reply = await engine.chat(backend, request, signal);
     recorder.call(backend.id, reply);
+    if (reply.finishReason === "abort") {
+      const message = `backend ${backend.id} broke off its answer`;
+      throw new ServiceError("engine_aborted", message);
+    }
     return reply;
   } catch (error) {
     if (error instanceof ServiceError && error.code === "context_exhausted") return "context";

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { ServiceError } from "../errors.ts";
 import type { Backend } from "../inference/engine.ts";
 import type { EngineProfile } from "../inference/engine-profile.ts";
@@ -6,6 +7,7 @@ import type { BackendRegistry } from "../inference/registry.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Backends, BackendView } from "../server/parts.ts";
 import type { Store } from "../store/store.ts";
+import type { Log } from "../telemetry/log.ts";
 
 const PROBE_TIMEOUT_MS = 10_000;
 
@@ -14,11 +16,17 @@ export function createBackends(
   registry: BackendRegistry,
   store: Store,
   clock: Clock,
+  log: Log,
   env: Record<string, string | undefined>,
 ): Backends {
   for (const { id, url, model, api_key_env, profile } of store.backends()) {
     const probed = profile === null ? {} : { profile: JSON.parse(profile) as EngineProfile };
-    registry.add({ id, url, model, ...keyFrom(env, api_key_env), ...probed });
+    if (api_key_env === null || env[api_key_env]) {
+      registry.add({ id, url, model, ...keyFrom(env, api_key_env), ...probed });
+    } else {
+      const mend = `set ${api_key_env} and start again, or add the backend anew`;
+      log.warn("a backend is left out: its key is not set", { backend: id, mend });
+    }
   }
   const view = (id: string): BackendView => {
     const entry = registry.list().find(({ backend }) => backend.id === id);
@@ -53,10 +61,11 @@ function viewOf({ backend, inFlight }: { backend: Backend; inFlight: number }): 
   return { id, url, model, in_flight: inFlight, engine: profile };
 }
 
-/** Readable, and the same for the same address. */
+/** Readable, the same for the same address, and another for any other. */
 function backendId(url: string): string {
-  const { host, pathname } = new URL(url);
-  return `${host}${pathname}`.replace(/[^A-Za-z0-9.]+/g, "-").replace(/-(v1)?$/, "");
+  const readable = new URL(url).host.replace(/[^A-Za-z0-9.]+/g, "-").replace(/^-|-$/g, "");
+  const digest = createHash("sha256").update(url).digest("hex");
+  return `${readable}-${digest.slice(0, 6)}`;
 }
 
 function keyFrom(

@@ -165,7 +165,7 @@ async function pythonOf(handle: Parameters<typeof attachSandbox>[0]): Promise<st
     if (exitCode === 0) return `Python ${stdout.trim()} with IPython, numpy and sympy`;
     return "its Python lacks IPython, numpy or sympy, which math rollouts need";
   } finally {
-    sandbox.detach();
+    await sandbox.detach();
   }
 }
 

@@ -14,6 +14,7 @@ export type StageParts = {
   settings: WorkerSettings;
   driver: SandboxDriver;
   attach(handle: SandboxHandle, signal: AbortSignal): Promise<Sandbox>;
+  /** Does not fail: what could not be cleaned up is told to the operator. */
   end(handle: SandboxHandle): Promise<void>;
   engine: EngineClient;
   sandboxStarted(handle: SandboxHandle): void;
@@ -61,8 +62,6 @@ class StageRun {
   readonly #start: StartStage;
   readonly #parts: StageParts;
   readonly #signal: AbortSignal;
-  // biome-ignore lint/suspicious/noExplicitAny: the instance is of the kind's own type.
-  readonly #kind: TaskKind<any>;
   readonly #recorder: Recorder;
 
   constructor(start: StartStage, parts: StageParts, signal: AbortSignal) {
@@ -70,7 +69,6 @@ class StageRun {
     this.#parts = parts;
     this.#signal = signal;
     this.handle = start.handle;
-    this.#kind = taskKindByName(start.taskKind);
     this.#recorder = new Recorder(start.jobId, start.attempt);
   }
 
@@ -84,6 +82,11 @@ class StageRun {
       case "eval":
         return this.#evaluate(instance);
     }
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: the instance is of the kind's own type.
+  get #kind(): TaskKind<any> {
+    return taskKindByName(this.#start.taskKind);
   }
 
   /** Ends the sandbox where no later stage works in it. */
@@ -139,7 +142,8 @@ class StageRun {
   async #evaluate(instance: any): Promise<Result> {
     if (this.#start.outcome === null) throw new Error("EVAL started without RUN's outcome");
     const outcome: Outcome = JSON.parse(this.#start.outcome);
-    const verdict = await this.#kind.evaluate(instance, outcome, this.#signal);
+    const evaluation = this.#kind.evaluate(instance, outcome, this.#signal);
+    const verdict = await abortable(evaluation, this.#signal);
     if (!(verdict.reward >= 0 && verdict.reward <= 1)) {
       throw new ServiceError("verifier_failed", `the verifier gave ${verdict.reward} as a reward`);
     }
@@ -171,7 +175,7 @@ class StageRun {
   async #inSandbox<T>(
     work: (sandbox: Sandbox | null, signal: AbortSignal) => Promise<T>,
   ): Promise<T> {
-    if (!this.handle) return work(null, this.#signal);
+    if (!this.handle) return abortable(work(null, this.#signal), this.#signal);
     const sandbox = await this.#parts.attach(this.handle, this.#signal);
     const signal = AbortSignal.any([this.#signal, sandbox.died]);
     const result = await abortable(work(sandbox, signal), signal);

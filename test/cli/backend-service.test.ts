@@ -1,57 +1,159 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { createBackends } from "../../src/cli/backend-service.ts";
 import { BackendRegistry } from "../../src/inference/registry.ts";
-import { systemClock } from "../../src/lib/clock.ts";
-import type { BackendView } from "../../src/server/parts.ts";
 import { startSimulator } from "../../src/simulator/simulator.ts";
 import { Store } from "../../src/store/store.ts";
+import { createLog } from "../../src/telemetry/log.ts";
+import { failureOf } from "../support/failure.ts";
 import { tempDir } from "../support/temp-dir.ts";
 
-function open(dataDir: string) {
-  const store = new Store(dataDir);
-  const registry = new BackendRegistry();
-  const backends = createBackends(registry, store, systemClock(), {});
-  return { store, registry, backends, [Symbol.dispose]: () => store[Symbol.dispose]() };
+const NEVER = new AbortController().signal;
+
+/** A service that knows inference servers, and one of those, which serves `models`. */
+function setup(models: string[], env: Record<string, string> = {}) {
+  const dir = tempDir();
+  const store = new Store(dir.path);
+  const keys: (string | null)[] = [];
+  const engine = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch(request) {
+      keys.push(request.headers.get("authorization"));
+      return Response.json({ data: models.map((id) => ({ id })) });
+    },
+  });
+  const create = () => {
+    const registry = new BackendRegistry();
+    const log = createLog("silent");
+    return { registry, backends: createBackends(registry, store, { nowMs: () => 1 }, log, env) };
+  };
+  return {
+    ...create(),
+    store,
+    /** As the next start of the service finds it. */
+    restarted: create,
+    keys,
+    env,
+    url: `http://127.0.0.1:${engine.port}/v1`,
+    async [Symbol.asyncDispose]() {
+      await engine.stop(true);
+      store[Symbol.dispose]();
+      dir[Symbol.dispose]();
+    },
+  };
 }
 
-const signal = () => new AbortController().signal;
+describe("an inference server", () => {
+  test("is asked for its model when it is added, and is still there after a restart", async () => {
+    await using t = setup(["m"]);
+    const view = await t.backends.add({ url: `${t.url}//` }, NEVER);
+    const id = expect.stringMatching(/^127\.0\.0\.1-\d+-[0-9a-f]{6}$/);
+    const engine = expect.objectContaining({ rung: "chat" });
+    expect(view).toEqual({ id, url: t.url, model: "m", in_flight: 0, engine });
+    expect([t.backends.list(), t.restarted().backends.list()]).toEqual([[view], [view]]);
+  });
 
-test("what a probe found is shown, given to workers, and kept over a restart", async () => {
-  using dir = tempDir();
-  await using simulator = await startSimulator({ policy: { kind: "echo" }, wire: "sglang" });
-  let added: BackendView | undefined;
-  {
-    using service = open(dir.path);
-    added = await service.backends.add({ url: simulator.url }, signal());
+  test("that is added twice is there once", async () => {
+    await using t = setup(["m"]);
+    await t.backends.add({ url: t.url }, NEVER);
+    await t.backends.add({ url: `${t.url}/` }, NEVER);
+    expect(t.restarted().backends.list().length).toBe(1);
+  });
+
+  test("is told from one of another address on the same host", async () => {
+    await using t = setup(["m"]);
+    for (const pool of ["a", "b"]) await t.backends.add({ url: `${t.url}?pool=${pool}` }, NEVER);
+    expect(t.restarted().backends.list().length).toBe(2);
+  });
+
+  test("whose key is no longer set is left out, and does not keep the service from starting", async () => {
+    await using t = setup(["m"], { KEY: "secret" });
+    await t.backends.add({ url: t.url, api_key_env: "KEY" }, NEVER);
+    expect(t.restarted().backends.list().length).toBe(1);
+    delete t.env.KEY;
+    expect(t.restarted().backends.list()).toEqual([]);
+  });
+
+  test("shows how many trajectories live on it", async () => {
+    await using t = setup(["m"]);
+    await t.backends.add({ url: t.url }, NEVER);
+    t.registry.acquire(null);
+    expect(t.backends.list()).toMatchObject([{ in_flight: 1 }]);
+  });
+
+  test("that is removed is gone, also after a restart; what was never there can't be", async () => {
+    await using t = setup(["m"]);
+    const { id } = await t.backends.add({ url: t.url }, NEVER);
+    expect([t.backends.remove("other"), t.backends.remove(id)]).toEqual([false, true]);
+    expect([t.backends.list(), t.restarted().backends.list()]).toEqual([[], []]);
+  });
+
+  test("of several models is not added without a name, and leaves nothing behind", async () => {
+    await using t = setup(["m", "n"]);
+    const { code, field } = await failureOf(() => t.backends.add({ url: t.url }, NEVER));
+    expect([code, field, t.restarted().backends.list()]).toEqual(["invalid_field", "model", []]);
+    expect(await t.backends.add({ url: t.url, model: "n" }, NEVER)).toMatchObject({ model: "n" });
+  });
+});
+
+describe("an inference server's key", () => {
+  test("is read from the service's environment, is sent, and is not shown", async () => {
+    await using t = setup(["m"], { THE_KEY: "sesame" });
+    const view = await t.backends.add({ url: t.url, api_key_env: "THE_KEY" }, NEVER);
+    expect([...new Set(t.keys)]).toEqual(["Bearer sesame"]);
+    expect(JSON.stringify([view, t.backends.list()])).not.toContain("sesame");
+    const registries = [t.registry, t.restarted().registry];
+    expect(registries.map((registry) => registry.acquire(null).apiKey)).toEqual([
+      "sesame",
+      "sesame",
+    ]);
+  });
+
+  test("whose variable is not set is refused before anything is sent", async () => {
+    await using t = setup(["m"]);
+    const add = () => t.backends.add({ url: t.url, api_key_env: "THE_KEY" }, NEVER);
+    expect(await failureOf(add)).toEqual({
+      code: "invalid_field",
+      message: "the variable THE_KEY is not set in the server",
+      boundary: "client",
+      retryable: false,
+      field: "api_key_env",
+      mend: "start rolloutd serve with THE_KEY in its environment",
+    });
+    expect(t.keys).toEqual([]);
+  });
+});
+
+describe("what a probe found", () => {
+  test("is shown, given to workers, and kept over a restart", async () => {
+    await using t = setup([]);
+    await using simulator = await startSimulator({ policy: { kind: "echo" }, wire: "sglang" });
+    const added = await t.backends.add({ url: simulator.url }, NEVER);
     expect(added).toMatchObject({
       model: "simulated",
       engine: { kind: "sglang", rung: "sglang_generate", max_model_len: 131_072 },
     });
-    expect(service.registry.acquire(null).profile).toEqual(added.engine ?? undefined);
-  }
-  using service = open(dir.path);
-  expect(service.backends.list()).toEqual([added]);
-});
+    const { registry, backends } = t.restarted();
+    expect(backends.list()).toEqual([added]);
+    expect(registry.acquire(null).profile).toEqual(added.engine ?? undefined);
+  });
 
-test("adding a backend again probes it again", async () => {
-  using dir = tempDir();
-  await using simulator = await startSimulator({ policy: { kind: "echo" } });
-  using service = open(dir.path);
-  await service.backends.add({ url: simulator.url }, signal());
-  await service.backends.add({ url: simulator.url, engine: "text" }, signal());
-  expect(service.backends.list()).toMatchObject([{ engine: { rung: "chat" } }]);
-});
+  test("is found anew when the backend is added again", async () => {
+    await using t = setup([]);
+    await using simulator = await startSimulator({ policy: { kind: "echo" } });
+    await t.backends.add({ url: simulator.url }, NEVER);
+    await t.backends.add({ url: simulator.url, engine: "text" }, NEVER);
+    expect(t.backends.list()).toMatchObject([{ engine: { rung: "chat" } }]);
+  });
 
-test("a backend from before probes looked is shown as that, and only chats", () => {
-  using dir = tempDir();
-  {
-    using service = open(dir.path);
+  test("is nothing for a backend from before probes looked, which only chats", async () => {
+    await using t = setup([]);
     const row = { id: "old", url: "http://h/v1", model: "m", api_key_env: null, profile: null };
-    service.store.transaction(() => service.store.saveBackend({ ...row, added_ms: 0 }));
-  }
-  using service = open(dir.path);
-  expect(service.backends.list()).toEqual([
-    { id: "old", url: "http://h/v1", model: "m", in_flight: 0, engine: null },
-  ]);
-  expect(service.registry.acquire(null)).not.toHaveProperty("profile");
+    t.store.transaction(() => t.store.saveBackend({ ...row, added_ms: 0 }));
+    const { registry, backends } = t.restarted();
+    expect(backends.list()).toEqual([
+      { id: "old", url: "http://h/v1", model: "m", in_flight: 0, engine: null },
+    ]);
+    expect(registry.acquire(null)).not.toHaveProperty("profile");
+  });
 });

@@ -34,7 +34,11 @@ export const math: TaskKind<MathInstance> = {
       maxOutputBytes: MAX_OBSERVATION_BYTES,
       signal,
     };
-    const { ok, output } = await python.run(WARM_UP, options);
+    const { ok, output, timedOut } = await python.run(WARM_UP, options);
+    if (timedOut) {
+      const message = `numpy and sympy were not loaded within ${WARM_UP_TIMEOUT_MS} ms`;
+      throw new ServiceError("sandbox_start_failed", message);
+    }
     if (!ok) {
       const mend = "use an image with Python 3, numpy and sympy";
       throw new ServiceError("image_invalid", `the image lacks what math needs: ${output}`, {
