@@ -1,16 +1,9 @@
-import type { AssistantMessage, FinishReason, Message } from "../inference/engine.ts";
+import type { Message } from "../inference/engine.ts";
 import type { TokenSegment } from "../trajectory/record.ts";
+import type { RecordedCall } from "../trajectory/recorder.ts";
 
 /** What a model said, and what that cost. */
-export type ModelTurn = {
-  message: AssistantMessage;
-  finishReason: FinishReason;
-  /** As the engine counted them; null where it does not say. */
-  promptTokens: number | null;
-  completionTokens: number | null;
-  cachedTokens: number | null;
-  weightVersion: string | null;
-  durationMs: number;
+export type ModelTurn = RecordedCall & {
   /** Calls that can't be carried out, by their id, with what is wrong with them. */
   malformedCalls: ReadonlyMap<string, string>;
 };

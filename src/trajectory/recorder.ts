@@ -6,6 +6,7 @@ import { validateSegments } from "./validate.ts";
 export type RecordedCall = {
   message: AssistantMessage;
   finishReason: FinishReason;
+  /** As the engine counted them; null where it does not say. */
   promptTokens: number | null;
   completionTokens: number | null;
   cachedTokens: number | null;
