@@ -112,7 +112,7 @@ function submission(id: string, { sandbox = false, body = "x", totalMs = HOUR } 
 function handle(id: string): SandboxHandle {
   const holder = { holderPid: 1, holderStartTime: "1", starterPid: 1, starterStartTime: "1" };
   const control = { controlFd: -1, controlSocket: "none" };
-  return { id, driver: "host", dir: `/none/${id}`, ...control, ...holder };
+  return { id, driver: "host", dir: `/none/${id}`, ...control, ...holder, isolation: null };
 }
 
 describe("submitting", () => {

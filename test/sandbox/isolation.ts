@@ -99,6 +99,19 @@ touch /run/rollout/x; rm -f /run/rollout/supervisor; echo x >/proc/sys/kernel/co
     }
   });
 
+  test("root, /tmp and /dev/shm share one bound", async () => {
+    await using bundle = await setup();
+    const sandbox = await bundle.open();
+    const folders = ["/tmp", "/var/tmp", "/dev/shm"];
+    // Another user may not write into an image that is root's.
+    if (process.getuid?.() === 0) folders.push("/root");
+    for (const folder of folders) {
+      const fill = `head -c 100000000 /dev/zero >${folder}/large; rm ${folder}/large; exit 0`;
+      const { stderr } = await sandbox.exec(["sh", "-c", fill], EXEC);
+      expect([folder, stderr]).toEqual([folder, expect.stringContaining("No space left")]);
+    }
+  });
+
   test("links that lead outward end inside", async () => {
     await using bundle = await setup();
     const sandbox = await bundle.open();
