@@ -33,7 +33,10 @@ export async function reapSandboxes(root: string): Promise<Reaped> {
       reaped.killed.push(...processesMounting(name));
       // The descriptor was the predecessor's.
       const handle = { ...record.handle, dir, controlFd: -1 };
-      reaped.survivors.push(...(await endSandbox(handle, { graceMs: 0 })).survivors);
+      const { survivors, removed } = await endSandbox(handle, { graceMs: 0 });
+      reaped.survivors.push(...survivors);
+      // Two that remove the same tree can get in each other's way; what it could not remove is ours below.
+      await removed.catch(() => {});
     }
     for (const pid of processesMounting(name)) killProcess(pid);
     moveToTrash(dir);

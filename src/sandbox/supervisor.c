@@ -576,6 +576,11 @@ static void build_filter(int with_ip) {
   emit(ANY_BIT, NEW_NAMESPACES, 0, 1);
   emit(RETURN, REFUSE | EPERM, 0, 0);
   emit(RETURN, ALLOW, 0, 0);
+  emit(EQUAL, PRLIMIT64, 0, 4);
+  emit(LOAD, FIRST, 0, 0);
+  emit(EQUAL, 0, 0, 1); /* Only one's own limits: PID 1 without descriptors could start nothing. */
+  emit(RETURN, ALLOW, 0, 0);
+  emit(RETURN, REFUSE | EPERM, 0, 0);
   emit(EQUAL, IOCTL, 0, 4);
   emit(LOAD, SECOND, 0, 0);
   emit(EQUAL, TIOCSTI, 1, 0); /* Types into a terminal. */
@@ -671,6 +676,9 @@ void supervise(long *stack) {
   sys(WRITE, fd, "1000", 4, 0);
   close_fd(&fd);
   if (stack[0] < 8) end(2);
+  /* The starter's, with paths of the host. A child of ours that reads files would find it in its own /proc. */
+  for (char **e = argv + stack[0] + 1; *e; e++)
+    for (char *c = *e; *c; c++) *c = 0;
   for (int i = 4; i < 64; i++) sys(CLOSE, i, 0, 0, 0);
   sys(CLOSE_RANGE, 64, ~0u, 0, 0);
   /* Where the service runs as root: the starter leaves us the capabilities for it. */

@@ -2,6 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { chmod, mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { conformance } from "./conformance.ts";
+import { escapeTests } from "./escape.ts";
+import { everydayTests } from "./everyday.ts";
 import { isolationTests } from "./isolation.ts";
 import { levelTests } from "./levels.ts";
 import { failure, LIMITS, NO_ABORT, setup } from "./setup.ts";
@@ -9,6 +11,8 @@ import { asUnprivilegedUser } from "./unprivileged.ts";
 
 conformance("apptainer");
 describe("apptainer: isolation", () => isolationTests(() => setup("apptainer")));
+describe("apptainer: escapes", () => escapeTests("apptainer"));
+describe("apptainer: everyday programs", () => everydayTests(() => setup("apptainer")));
 describe("apptainer: levels", () => levelTests("apptainer"));
 
 describe("apptainer: failures", () => {

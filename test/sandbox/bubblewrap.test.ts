@@ -1,5 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { conformance } from "./conformance.ts";
+import { escapeTests } from "./escape.ts";
+import { everydayTests } from "./everyday.ts";
 import { isolationTests } from "./isolation.ts";
 import { levelTests } from "./levels.ts";
 import { failure, NO_ABORT, setup } from "./setup.ts";
@@ -7,6 +9,8 @@ import { asUnprivilegedUser } from "./unprivileged.ts";
 
 conformance("bubblewrap");
 describe("bubblewrap: isolation", () => isolationTests(() => setup("bubblewrap")));
+describe("bubblewrap: escapes", () => escapeTests("bubblewrap"));
+describe("bubblewrap: everyday programs", () => everydayTests(() => setup("bubblewrap")));
 describe("bubblewrap: levels", () => levelTests("bubblewrap"));
 
 test("a program that is missing, or can't overlay a root, is named with what to do", async () => {

@@ -56,6 +56,29 @@ a.send(b"x"); print(b.recv(1))`;
     expect((await without.start()).isolation).toBe("B");
   });
 
+  test("at level B the host's abstract sockets are out of reach where the kernel has Landlock for it", async () => {
+    let connections = 0;
+    const name = `rolloutd-${crypto.randomUUID()}`;
+    const socket = { open: () => void connections++, data() {} };
+    const host = Bun.listen({ unix: `\0${name}`, socket });
+    await using bundle = await setup(driver);
+    await using without = await scripted(bundle, driver, WITHOUT_NETWORK);
+    const sandbox = await without.open();
+    const program = `import ctypes, socket
+libc = ctypes.CDLL(None)
+# The version: 6 has the scopes.
+print(libc.syscall(444, 0, 0, 1) >= 6)
+try: socket.socket(socket.AF_UNIX).connect("\\0${name}"); print("connected")
+except PermissionError: print("refused")
+a, b = socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX)
+a.bind("\\0own"); a.listen(); b.connect("\\0own"); print("own")`;
+    const { stdout } = await sandbox.exec(["python3", "-c", program], EXEC);
+    host.stop(true);
+    const scoped = stdout.startsWith("True");
+    expect(stdout).toBe(scoped ? "True\nrefused\nown\n" : "False\nconnected\nown\n");
+    expect(connections).toBe(scoped ? 0 : 1);
+  });
+
   test("a node below min_isolation is refused with the missing part and what to do", async () => {
     await using bundle = await setup(driver);
     await using without = await scripted(bundle, driver, WITHOUT_NETWORK, { minIsolation: "A" });
