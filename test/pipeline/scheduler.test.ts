@@ -203,6 +203,18 @@ describe("the stages", () => {
     await waitFor(() => t.state("b") === "init/active", "b to have its turn");
   });
 
+  test("the level of a job's sandbox is booked with it, and stays when the sandbox is gone", async () => {
+    await using t = setup();
+    await t.scheduler.submit([submission("a", { sandbox: true })]);
+    const [init] = (await t.started("init", 1)) as [StartStage];
+    t.thread("init").finish(init, { handle: { ...handle("a"), isolation: "B" } });
+    const [run] = (await t.started("run", 1)) as [StartStage];
+    expect(t.store.jobById("a")?.isolation).toBe("B");
+    t.thread("run").finish(run, { handle: null, outcome: "{}" });
+    await waitFor(() => t.state("a") === "eval/active", "a to be in EVAL");
+    expect(t.store.jobById("a")?.isolation).toBe("B");
+  });
+
   test("a late answer of an old attempt is refused and its sandbox ended", async () => {
     await using t = setup();
     await t.scheduler.submit([submission("a")]);
