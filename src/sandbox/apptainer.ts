@@ -7,10 +7,23 @@ import { isRoot, supervisorArguments } from "./host.ts";
 import type { Launcher } from "./launcher.ts";
 import type { IsolationLevel, SandboxSpec } from "./sandbox.ts";
 import type { Launch } from "./start.ts";
+import { asUnavailable, type Mends } from "./unavailable.ts";
 
 type Installation = { program: string; setuid: boolean };
 
 const PROBE_MS = 20_000;
+
+const MENDS: Mends = [
+  [/network namespace|CLONE_NEWNET/i, "Raise user.max_net_namespaces."],
+  [
+    /user namespace|CLONE_NEWUSER/i,
+    "Raise user.max_user_namespaces; on Ubuntu also allow Apptainer in AppArmor.",
+  ],
+  [
+    /could(n't| not) determine user|unknown userid/i,
+    "Run the service as a user that /etc/passwd or the directory service knows.",
+  ],
+];
 
 /** Nothing of the host that is not named on the command line. */
 const CONFIGURATION = `allow setuid = no
@@ -91,21 +104,7 @@ export class ApptainerLauncher implements Launcher {
   }
 
   explain(error: unknown): unknown {
-    if (!(error instanceof ServiceError) || error.code !== "sandbox_start_failed") return error;
-    const mends: [RegExp, string][] = [
-      [/network namespace|CLONE_NEWNET/i, "Raise user.max_net_namespaces."],
-      [
-        /user namespace|CLONE_NEWUSER/i,
-        "Raise user.max_user_namespaces; on Ubuntu also allow Apptainer in AppArmor.",
-      ],
-      [
-        /could(n't| not) determine user|unknown userid/i,
-        "Run the service as a user that /etc/passwd or the directory service knows.",
-      ],
-    ];
-    const mend = mends.find(([words]) => words.test(error.message))?.[1];
-    if (mend === undefined) return error;
-    return new ServiceError("sandbox_unavailable", error.message, { mend, cause: error });
+    return asUnavailable(error, MENDS);
   }
 }
 

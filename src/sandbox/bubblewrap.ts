@@ -6,8 +6,15 @@ import { isRoot, supervisorArguments } from "./host.ts";
 import type { Launcher } from "./launcher.ts";
 import type { IsolationLevel, SandboxSpec } from "./sandbox.ts";
 import type { Launch } from "./start.ts";
+import { asUnavailable, type Mends } from "./unavailable.ts";
 
 const PROBE_MS = 20_000;
+const MENDS: Mends = [
+  [
+    /namespace|uid map|No permissions/i,
+    "Raise user.max_user_namespaces; on Ubuntu also allow bubblewrap in AppArmor.",
+  ],
+];
 /** For the supervisor's first act, which then drops them: see `seal_all`. */
 const SUPERVISOR_CAPABILITIES = ["--cap-add", "CAP_SYS_ADMIN", "--cap-add", "CAP_SETPCAP"];
 /** They lie in a layer below the image: in one that belongs to somebody else we could not make them. */
@@ -56,10 +63,7 @@ export class BubblewrapLauncher implements Launcher {
   }
 
   explain(error: unknown): unknown {
-    if (!(error instanceof ServiceError) || error.code !== "sandbox_start_failed") return error;
-    if (!/namespace|uid map|No permissions/i.test(error.message)) return error;
-    const mend = "Raise user.max_user_namespaces; on Ubuntu also allow bubblewrap in AppArmor.";
-    return new ServiceError("sandbox_unavailable", error.message, { mend, cause: error });
+    return asUnavailable(error, MENDS);
   }
 }
 

@@ -532,7 +532,7 @@ enum { CLONE = 56, SOCKET = 41, SOCKETPAIR = 53, CLONE3 = 435, AF_UNIX = 1, AF_I
 enum { LOAD = 0x20, EQUAL = 0x15, ANY_BIT = 0x45, RETURN = 0x06, NUMBER = 0, ARCHITECTURE = 4, FIRST = 16, SECOND = 24,
   ALLOW = 0x7fff0000, REFUSE = 0x00050000 };
 
-static struct instruction { u16 code; u8 yes, no; u32 value; } filter[256];
+static struct instruction { u16 code; u8 yes, no; u32 value; } filter[64 + 2 * sizeof denied / sizeof denied[0]];
 static u16 filter_length;
 
 /* `yes` and `no` are how many instructions a test skips. */

@@ -43,11 +43,14 @@ const ROWS = [
 const sandboxesIn = (data: string) =>
   readdirSync(join(data, "sandboxes")).filter((name) => name !== ".trash");
 
-async function setup() {
+async function setup(driver: "apptainer" | "bubblewrap" = "apptainer") {
   const dir = tempDir();
   const engine = await simulate(dir.path, SCRIPTS.slice(0, 3));
   const data = dir.file("data");
-  const service = await serve(data, [...sandboxFlags(), "--backend", engine.url]);
+  const service = await serve(data, [
+    ...[...sandboxFlags(), "--driver", driver, "--bwrap", environment("ROLLOUTD_BWRAP")],
+    ...["--backend", engine.url],
+  ]);
   const rows = dir.file("rows.jsonl");
   await Bun.write(rows, ROWS.map((row) => `${JSON.stringify(row)}\n`).join(""));
   const get = async <T>(path: string): Promise<T> => {
@@ -70,57 +73,61 @@ async function setup() {
 }
 
 describe("the compiled binary, run from an unrelated directory", () => {
-  test("runs rows in real sandboxes: right and wrong answers, a time limit, a cancel", async () => {
-    await using t = await setup();
-    const out = t.dir.file("out.jsonl");
-    const running = run(
-      ["run", t.rows, "--server", t.service.socket, "--samples", "2", "--id-prefix", "r"].concat([
-        ...["--run-limit-ms", "4000", "--out", out, "--show", "1"],
-      ]),
-    );
-    for (const id of ["r-2-0", "r-2-1"]) {
-      await waitFor(async () => {
-        const view = await t.get<RolloutView>(`/v1/rollouts/${id}`);
-        return view.stage === "run" && view.state === "active";
-      }, `${id} to run`);
-      const cancelled = await run(["jobs", "cancel", id, "--server", t.service.url]);
-      expect([cancelled.exitCode, cancelled.stderr]).toEqual([0, ""]);
-    }
-    const { stdout, stderr, exitCode } = await running;
-    expect(exitCode).toBe(0);
-    expect(stdout).toContain("2 of 6 rollouts have a reward, mean 0.500; 4 have none");
-    expect(stdout).toContain("verdict   equal_");
-    expect(stderr).toContain("6/6");
-    const results = (await Bun.file(out).text())
-      .trim()
-      .split("\n")
-      .map((line) => JSON.parse(line));
-    const seen = results.map(({ id, state, reward, error }: RolloutResult) => [
-      ...[id, state, reward, error?.code ?? null, error?.stage ?? null],
-    ]);
-    expect(seen).toEqual([
-      ["r-0-0", "succeeded", 1, null, null],
-      ["r-0-1", "succeeded", 0, null, null],
-      ["r-1-0", "failed", null, "deadline_exceeded", "run"],
-      ["r-1-1", "failed", null, "deadline_exceeded", "run"],
-      ["r-2-0", "cancelled", null, "cancelled", "run"],
-      ["r-2-1", "cancelled", null, "cancelled", "run"],
-    ]);
-    const [right, , overdue, , cancelled] = results as RolloutResult[];
-    expect(right?.trajectory?.messages.map(({ role }) => role)).toEqual([
-      "system",
-      "user",
-      "assistant",
-      "tool",
-      "assistant",
-    ]);
-    expect(right?.trajectory?.messages[3]?.content).toBe("42");
-    expect(right?.trajectory?.turns.every(({ engine_ms }) => engine_ms > 0)).toBe(true);
-    // What was recorded before the end is returned.
-    expect(overdue?.trajectory?.messages.at(-1)?.role).toBe("assistant");
-    expect(cancelled?.trajectory?.messages.at(-1)?.role).toBe("assistant");
-    expect(sandboxesIn(t.data)).toEqual([]);
-  });
+  test.each(["apptainer", "bubblewrap"] as const)(
+    "runs rows in sandboxes of %s: right and wrong answers, a time limit, a cancel",
+    async (driver) => {
+      await using t = await setup(driver);
+      const out = t.dir.file("out.jsonl");
+      const running = run(
+        ["run", t.rows, "--server", t.service.socket, "--samples", "2", "--id-prefix", "r"].concat([
+          ...["--run-limit-ms", "4000", "--out", out, "--show", "1"],
+        ]),
+      );
+      for (const id of ["r-2-0", "r-2-1"]) {
+        await waitFor(async () => {
+          const view = await t.get<RolloutView>(`/v1/rollouts/${id}`);
+          return view.stage === "run" && view.state === "active";
+        }, `${id} to run`);
+        const cancelled = await run(["jobs", "cancel", id, "--server", t.service.url]);
+        expect([cancelled.exitCode, cancelled.stderr]).toEqual([0, ""]);
+      }
+      const { stdout, stderr, exitCode } = await running;
+      expect(exitCode).toBe(0);
+      expect(stdout).toContain("2 of 6 rollouts have a reward, mean 0.500; 4 have none");
+      expect(stdout).toContain("verdict   equal_");
+      expect(stderr).toContain("6/6");
+      const results = (await Bun.file(out).text())
+        .trim()
+        .split("\n")
+        .map((line) => JSON.parse(line));
+      const seen = results.map(({ id, state, reward, error }: RolloutResult) => [
+        ...[id, state, reward, error?.code ?? null, error?.stage ?? null],
+      ]);
+      expect(seen).toEqual([
+        ["r-0-0", "succeeded", 1, null, null],
+        ["r-0-1", "succeeded", 0, null, null],
+        ["r-1-0", "failed", null, "deadline_exceeded", "run"],
+        ["r-1-1", "failed", null, "deadline_exceeded", "run"],
+        ["r-2-0", "cancelled", null, "cancelled", "run"],
+        ["r-2-1", "cancelled", null, "cancelled", "run"],
+      ]);
+      expect(results.map(({ isolation }: RolloutResult) => isolation)).toEqual(Array(6).fill("A"));
+      const [right, , overdue, , cancelled] = results as RolloutResult[];
+      expect(right?.trajectory?.messages.map(({ role }) => role)).toEqual([
+        "system",
+        "user",
+        "assistant",
+        "tool",
+        "assistant",
+      ]);
+      expect(right?.trajectory?.messages[3]?.content).toBe("42");
+      expect(right?.trajectory?.turns.every(({ engine_ms }) => engine_ms > 0)).toBe(true);
+      // What was recorded before the end is returned.
+      expect(overdue?.trajectory?.messages.at(-1)?.role).toBe("assistant");
+      expect(cancelled?.trajectory?.messages.at(-1)?.role).toBe("assistant");
+      expect(sandboxesIn(t.data)).toEqual([]);
+    },
+  );
 
   test("run starts a service of its own, which is gone with it", async () => {
     using dir = tempDir();

@@ -104,6 +104,16 @@ exec $PROGRAM "$@"`;
     expect((await flaky.start()).isolation).toBe("A");
   });
 
+  test("a node that lets no filter be installed is refused, as it will be again", async () => {
+    await using bundle = await setup(driver);
+    // A filter of ours would be refused like this below one that denies seccomp.
+    const script =
+      'case "$*" in *"supervisor "*) echo "seccomp filters are not available" >&2; exit 4;; esac; exec $PROGRAM "$@"';
+    await using without = await scripted(bundle, driver, script);
+    const error = await failure(without.driver.start(without.spec(), NO_ABORT));
+    expect(error).toMatchObject({ code: "sandbox_unavailable", mend: expect.any(String) });
+  });
+
   test("a program that ignores what it is asked for does not get its sandbox used", async () => {
     await using bundle = await setup(driver);
     const script = `for argument; do shift

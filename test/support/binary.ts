@@ -4,7 +4,9 @@ import { join, resolve } from "node:path";
 export const BINARY = resolve(import.meta.dir, "../../dist/rolloutd");
 
 /** What `scripts/setup` found or made on this machine. */
-export function environment(name: "ROLLOUTD_APPTAINER" | "ROLLOUTD_IMAGE"): string {
+export function environment(
+  name: "ROLLOUTD_APPTAINER" | "ROLLOUTD_BWRAP" | "ROLLOUTD_IMAGE",
+): string {
   const value = process.env[name];
   if (value) return value;
   const file = join(import.meta.dir, "../../.tools/env");
