@@ -70,10 +70,15 @@ export type ExecResult = {
 
 export type CommandResult = {
   output: string;
-  /** Null after a timeout. Of a shell that was killed by signal n: 128 + n. */
+  /** Null where it was stopped, and while it runs. Of a shell that was killed by signal n: 128 + n. */
   exitCode: number | null;
+  /** Of a command that runs on: where the shell was before it. */
   cwd: string;
+  /** What `python` is on the shell's PATH; empty where it has none. */
+  python: string;
   timedOut: boolean;
+  /** The command runs on: `resume` reads more of it and types into it. */
+  running: boolean;
   /** The shell ended (`exit`, `exec`, `kill -9 -1`) and a fresh one took its place: state is lost. */
   shellReplaced: boolean;
   /** Bytes cut from the middle of the output. */
@@ -83,11 +88,23 @@ export type CommandResult = {
 
 /** A persistent bash on a PTY: cwd, variables, functions and background jobs survive between commands. */
 export interface Shell {
-  run(command: string, options: RunOptions): Promise<CommandResult>;
+  /** Of a command that was left running; `ended` until `resume` or the next `run` has told of its end. */
+  readonly left: "running" | "ended" | null;
+  /** Not while a command runs. */
+  run(command: string, options: CommandOptions): Promise<CommandResult>;
+  /** Types `input` into the command that was left running, and waits for it again. */
+  resume(input: string, options: CommandOptions): Promise<CommandResult>;
   close(): Promise<void>;
 }
 
 export type RunOptions = { timeoutMs: number; maxOutputBytes: number; signal?: AbortSignal };
+
+export type CommandOptions = RunOptions & {
+  /** What becomes of a command whose time is over; it is stopped unless it shall be left. */
+  late?: "stop" | "leave";
+  /** With `leave`: answer already when nothing was printed for as long. */
+  quietMs?: number;
+};
 
 export type CellResult = {
   /** What a notebook would show: stdout, stderr, the value of the last expression, the traceback. */

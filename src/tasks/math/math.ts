@@ -1,5 +1,6 @@
+import { PYTHON_START_TIMEOUT_MS } from "../../agent/ipython-tool.ts";
 import { runAgent } from "../../agent/loop.ts";
-import { createTools, PYTHON_START_TIMEOUT_MS } from "../../agent/tools.ts";
+import { createTools } from "../../agent/tools.ts";
 import { ServiceError } from "../../errors.ts";
 import type { Sandbox } from "../../sandbox/sandbox.ts";
 import { lastBoxed } from "../../verifiers/boxed.ts";
