@@ -24,7 +24,12 @@ export interface Tool {
   run(args: Record<string, unknown>): Promise<ToolResult>;
 }
 
-export type ToolName = "execute_bash" | "execute_ipython_cell" | "think" | "finish";
+export type ToolName =
+  | "execute_bash"
+  | "execute_ipython_cell"
+  | "str_replace_editor"
+  | "think"
+  | "finish";
 
 type Property = {
   type: string;

@@ -1,10 +1,12 @@
 import { bashTool } from "./bash-tool.ts";
+import { editorTool } from "./editor-tool.ts";
 import { ipythonTool } from "./ipython-tool.ts";
 import { requireText, type Tool, type ToolContext, type ToolName, toolSchema } from "./tool.ts";
 
 const FACTORIES: Record<ToolName, (context: ToolContext) => Tool> = {
   execute_bash: bashTool,
   execute_ipython_cell: ipythonTool,
+  str_replace_editor: editorTool,
   think: thinkTool,
   finish: finishTool,
 };

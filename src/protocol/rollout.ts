@@ -32,7 +32,13 @@ export const samplingSchema = z.strictObject({
   repetition_penalty: z.number().gt(0).optional(),
 });
 
-export const toolNameSchema = z.enum(["execute_bash", "execute_ipython_cell", "think", "finish"]);
+export const toolNameSchema = z.enum([
+  "execute_bash",
+  "execute_ipython_cell",
+  "str_replace_editor",
+  "think",
+  "finish",
+]);
 
 export const agentSchema = z.strictObject({
   max_turns: z.int().min(1).max(10_000).optional(),
