@@ -71,6 +71,8 @@ export const SETTINGS = {
   sandbox_open_files: setting(count, 4096, "open files of one process in a sandbox"),
   sandbox_file_bytes: setting(bytes, 2_000_000_000, "size of one file in a sandbox"),
   sandbox_tmpfs_bytes: setting(bytes, 1024 ** 3, "size of a sandbox's RAM layer"),
+  sandbox_memory_bytes: setting(bytes, 4 * 1024 ** 3, "memory of a sandbox's processes together"),
+  sandbox_disk_bytes: setting(bytes, 16 * 1024 ** 3, "what a sandbox may write to the disk"),
   log_level: setting(z.enum(["info", "warn", "error", "silent"]), "info", "what is logged"),
 } as const;
 

@@ -141,6 +141,8 @@ async function oneSandbox(config: Config): Promise<Finding> {
         openFiles: config.sandbox_open_files,
         fileBytes: config.sandbox_file_bytes,
         tmpfsBytes: config.sandbox_tmpfs_bytes,
+        memoryBytes: config.sandbox_memory_bytes,
+        diskBytes: config.sandbox_disk_bytes,
       },
     };
     const handle = await driver.start(spec, AbortSignal.timeout(config.sandbox_start_ms));

@@ -31,13 +31,22 @@ export type SandboxSpec = {
   limits: SandboxLimits;
 };
 
-export type SandboxLimits = {
+export type SandboxLimits = WatchLimits & {
   startTimeoutMs: number;
-  processes: number;
   openFiles: number;
   fileBytes: number;
   /** Bound of the tmpfs layer, shared by `/`, `/tmp` and the home directory. */
   tmpfsBytes: number;
+};
+
+/** What ends a sandbox that goes beyond it. */
+export type WatchLimits = {
+  /** Threads count. */
+  processes: number;
+  /** In RAM, of all its processes together; files in the tmpfs layer come on top. */
+  memoryBytes: number;
+  /** On the host's disk. */
+  diskBytes: number;
 };
 
 export interface SandboxDriver {

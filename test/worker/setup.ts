@@ -16,6 +16,8 @@ export const SETTINGS: WorkerSettings = {
     openFiles: 3,
     fileBytes: 4,
     tmpfsBytes: 5,
+    memoryBytes: 6,
+    diskBytes: 7,
   },
   engineCallTimeoutMs: 1234,
   maxReplyBytes: 5678,
@@ -90,6 +92,7 @@ export function setup(script: Scripted[] = [], changes: Partial<StageParts> = {}
       events.push(`end ${id}`);
     },
     engine: new FakeEngine(script),
+    watch: () => ({ crossed: new AbortController().signal, [Symbol.dispose]: () => {} }),
     sandboxStarted: ({ id }) => events.push(`tell ${id}`),
     ...changes,
   };
