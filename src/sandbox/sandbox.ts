@@ -35,8 +35,6 @@ export type SandboxLimits = WatchLimits & {
   startTimeoutMs: number;
   openFiles: number;
   fileBytes: number;
-  /** Bound of the tmpfs layer, shared by `/`, `/tmp` and the home directory. */
-  tmpfsBytes: number;
 };
 
 /** What ends a sandbox that goes beyond it. */
@@ -47,6 +45,8 @@ export type WatchLimits = {
   memoryBytes: number;
   /** On the host's disk. */
   diskBytes: number;
+  /** Of the tmpfs layer, shared by `/`, `/tmp` and the home directory. */
+  tmpfsBytes: number;
 };
 
 export interface SandboxDriver {

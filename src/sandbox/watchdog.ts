@@ -1,3 +1,4 @@
+import { statfsSync } from "node:fs";
 import { join } from "node:path";
 import { type ErrorCode, ServiceError } from "../errors.ts";
 import {
@@ -19,12 +20,13 @@ const MAX_LOOK_MS = 500;
 /** So long it may stand at the limit of processes: a build may touch it, a fork bomb stays. */
 const FULL_MS = 1000;
 
-/** More than the limit that the kernel enforces can only be where it does not, as for root. */
+/** So far beyond what the kernel enforces it can only be where it does not, as for root. */
 const FAR_ABOVE = 1.2;
 
 const DISK_LOOK_MS = 1000;
 /** The share of time that goes into walking a tree is at most one of so many parts. */
 const DISK_REST = 10;
+const TMPFS = 0x01021994;
 /** What the sandbox can write on the host's disk. */
 const WRITABLE = ["overlay", "shm", "io", "home"];
 
@@ -63,13 +65,18 @@ class Watchdog implements Watch {
 
   lookAtProcesses(): void {
     if (this.#isOver()) return;
-    const { memoryBytes, processes } = this.#limits;
-    const { starterPid, holderPid } = this.#handle;
+    const { memoryBytes, processes, tmpfsBytes } = this.#limits;
+    const handle = this.#handle;
+    const { starterPid, holderPid } = handle;
     const pids = [starterPid, ...descendantsOf(starterPid, processes * FAR_ABOVE + 1)];
     // The kernel counts the starter's threads as well, but its memory is not the sandbox's.
     this.#checkTasks(pids);
     const used = memoryOf(pids.slice(pids.indexOf(holderPid)), memoryBytes);
     if (used > memoryBytes) this.#end("oom", used, memoryBytes, "bytes of memory");
+    const inRam = handle.driver === "host" ? 0 : tmpfsBytesAt(`/proc/${holderPid}/root/tmp`);
+    // The kernel does so with ENOSPC, but Apptainer sets no bound where it runs as root.
+    if (inRam > tmpfsBytes * FAR_ABOVE)
+      this.#end("disk_limit", inRam, tmpfsBytes, "bytes in tmpfs");
     const leftMs = (memoryBytes - used) / FASTEST_BYTES_PER_MS;
     this.#later(Math.min(MAX_LOOK_MS, Math.max(MIN_LOOK_MS, leftMs)), () => this.lookAtProcesses());
   }
@@ -127,9 +134,22 @@ class Watchdog implements Watch {
 
 /** The cheap sum counts what is shared once for each: only where it is too much the exact one is taken. */
 function memoryOf(pids: number[], limit: number): number {
-  const resident = pids.map(residentBytes);
-  const sum = resident.reduce((total, bytes) => total + bytes, 0);
+  const sum = sumOf(pids, residentBytes);
   if (sum <= limit) return sum;
-  const shares = pids.map((pid, index) => proportionalBytes(pid) ?? resident[index] ?? 0);
-  return shares.reduce((total, bytes) => total + bytes, 0);
+  // Again, where there is no exact one: the process may have ended since, and shared all that it had.
+  return sumOf(pids, (pid) => proportionalBytes(pid) ?? residentBytes(pid));
+}
+
+/** 0 for what is no tmpfs, and for a sandbox that has just ended. */
+function tmpfsBytesAt(path: string): number {
+  try {
+    const { type, bsize, blocks, bfree } = statfsSync(path);
+    return type === TMPFS ? (blocks - bfree) * bsize : 0;
+  } catch {
+    return 0;
+  }
+}
+
+function sumOf(pids: number[], bytesOf: (pid: number) => number): number {
+  return pids.reduce((sum, pid) => sum + bytesOf(pid), 0);
 }
