@@ -33,12 +33,17 @@ export function ipythonTool(context: ToolContext): Tool {
   };
 }
 
+/** As clients of ProRL Agent know it from chats without pictures. */
+const IMAGE = "![image](data:image/png;base64, ...) already displayed to user";
+
 function describeCell(result: CellResult, timeoutMs: number): ToolResult {
-  const notes: string[] = [];
+  const notes = result.images.map(() => IMAGE);
   if (result.timedOut) notes.push(`[Execution timed out (${timeoutMs / 1000} seconds).]`);
   if (result.restarted) notes.push("[The interpreter was restarted: its variables are lost.]");
   if (result.ok && notes.length === 0 && result.output.trim() === "") {
     notes.push("[Code executed successfully with no output]");
   }
+  if (result.cwd !== "") notes.push(`[Jupyter current working directory: ${result.cwd}]`);
+  if (result.python !== "") notes.push(`[Jupyter Python interpreter: ${result.python}]`);
   return { text: joinOutput(result.output, notes), ok: result.ok && !result.timedOut };
 }

@@ -119,6 +119,11 @@ export type CellResult = {
   /** What a notebook would show: stdout, stderr, the value of the last expression, the traceback. */
   output: string;
   ok: boolean;
+  /** What was displayed as PNG, as data URLs: the first few, none of them large. */
+  images: string[];
+  cwd: string;
+  /** Absolute path of the interpreter; empty before it has answered for the first time. */
+  python: string;
   timedOut: boolean;
   /** The interpreter had to be restarted: its variables are lost. */
   restarted: boolean;

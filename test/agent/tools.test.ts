@@ -47,6 +47,18 @@ describe("execute_ipython_cell", () => {
     });
   });
 
+  test("shows what it knows of pictures, the folder and the interpreter, in this order", async () => {
+    const images = ["data:image/png;base64,cG5n"];
+    const cell = { output: "1\n", images, cwd: "/work", python: "/usr/bin/python3" };
+    const lines = [
+      "1",
+      "![image](data:image/png;base64, ...) already displayed to user",
+      "[Jupyter current working directory: /work]",
+      "[Jupyter Python interpreter: /usr/bin/python3]",
+    ];
+    expect(await ipython(cell)).toEqual({ text: lines.join("\n"), ok: true });
+  });
+
   test("runs its cells in one session, with the limits and the signal of the rollout", async () => {
     const { tool, sandbox, signal } = setup("execute_ipython_cell");
     await tool.run({ code: "x = 1" });

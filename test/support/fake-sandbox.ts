@@ -69,7 +69,8 @@ export class FakeSandbox implements Sandbox {
         this.cells.push({ text, ...options });
         const result = await this.onCell({ text, ...options });
         const ended = { ok: true, timedOut: false, restarted: false };
-        return { output: "", ...ended, cutBytes: 0, durationMs: 1, ...result };
+        const rest = { images: [], cwd: "", python: "", cutBytes: 0, durationMs: 1 };
+        return { output: "", ...ended, ...rest, ...result };
       },
       close: async () => {},
     };
