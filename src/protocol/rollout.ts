@@ -44,6 +44,8 @@ export const agentSchema = z.strictObject({
   max_turns: z.int().min(1).max(10_000).optional(),
   /** Time limit of one tool call. */
   tool_timeout_ms: milliseconds.optional(),
+  /** A command that prints nothing for as long is answered for, and goes on. */
+  tool_quiet_ms: milliseconds.optional(),
   /** Instead of the task kind's own. */
   tools: z.array(toolNameSchema).min(1).optional(),
 });

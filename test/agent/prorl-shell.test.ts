@@ -99,7 +99,7 @@ describe.each(DRIVERS)("%s", (driver) => {
 
   test("what does not parse is run, so that bash says why", async () => {
     await using it = await shell();
-    expect(await it.run("echo one\necho 'two\nfi (")).toContain("unexpected EOF");
+    expect(await it.run("echo one\necho two\necho 'three\nfi (")).toContain("unexpected EOF");
     expect(await it.run("echo fine")).toStartWith("fine\n");
   });
 

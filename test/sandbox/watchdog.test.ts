@@ -58,6 +58,7 @@ describe.each(DRIVERS)("%s:", (driver) => {
       async ends(argv: string[]) {
         sandbox.exec(argv, { ...EXEC, timeoutMs: 60_000 }).catch(() => {});
         await waitFor(() => watch.crossed.aborted, "the watchdog to end it");
+        await waitFor(() => sandbox.died.aborted, "its processes to be killed");
         const { clean } = await endSandbox(sandbox.handle, { graceMs: 0 });
         const left = await leftovers(sandbox.handle);
         const { code, message } = watch.crossed.reason;

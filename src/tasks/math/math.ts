@@ -50,9 +50,11 @@ export const math: TaskKind<MathInstance> = {
 
   async run(instance, context) {
     const { options, sandbox, signal, recorder } = context;
+    const quietMs = options.agent?.tool_quiet_ms;
     const limits = {
       toolTimeoutMs: options.agent?.tool_timeout_ms ?? DEFAULT_TOOL_TIMEOUT_MS,
       maxOutputBytes: MAX_OBSERVATION_BYTES,
+      ...(quietMs === undefined ? {} : { quietMs }),
     };
     const names = options.agent?.tools ?? math.tools;
     const { stopReason, finalMessage } = await runAgent({

@@ -181,6 +181,15 @@ done`;
     expect((await it.result("PATH=/nowhere")).python).toBe("");
   });
 
+  test("to look the interpreter up does not tie the shell to it", async () => {
+    await using it = await shellOf(setup);
+    await it.run(`mkdir a b; PATH=$PWD/a:$PWD/b:$PATH
+printf '#!/bin/sh\\necho old\\n' >b/python; chmod +x b/python`);
+    expect(await it.run("sed s/old/new/ b/python >a/python; chmod +x a/python; python")).toBe(
+      "new\n",
+    );
+  });
+
   test("a shell that ignores the interrupt itself is replaced", async () => {
     await using it = await shellOf(setup);
     await it.run("x=lost; cd /tmp");
