@@ -3,12 +3,13 @@ import type { Config } from "../config.ts";
 import { ServiceError } from "../errors.ts";
 import { probeBackend } from "../inference/probe.ts";
 import { attachSandbox } from "../sandbox/attach.ts";
+import { emptyImage } from "../sandbox/best-level.ts";
 import { createDriver } from "../sandbox/driver.ts";
 import { endSandbox } from "../sandbox/end.ts";
 import { prepareFolder } from "../store/database.ts";
 import { type Command, EXIT } from "./command.ts";
 import { parseFlags, refuseExtra } from "./flags.ts";
-import { findApptainer } from "./service.ts";
+import { workerSettings } from "./service.ts";
 import { configFrom, settingFlags, settingsHelp } from "./settings.ts";
 import { formatTable } from "./table.ts";
 
@@ -42,8 +43,8 @@ ${settingsHelp()}`,
 async function examine(config: Config): Promise<Finding[]> {
   const findings = [
     dataFolder(config.data_dir),
-    namespaces("user", "sysctl -w user.max_user_namespaces=10000, by an administrator"),
-    namespaces("net", "sysctl -w user.max_net_namespaces=10000, by an administrator"),
+    userNamespaces(),
+    networkNamespaces(config),
     appArmor(),
     fuse(),
     sharedMemory(),
@@ -68,11 +69,27 @@ function dataFolder(dataDir: string): Finding {
   }
 }
 
-function namespaces(kind: "user" | "net", mend: string): Finding {
-  const check = `${kind} namespaces`;
-  const limit = Number(readText(`/proc/sys/user/max_${kind}_namespaces`) ?? 0);
+function userNamespaces(): Finding {
+  const check = "user namespaces";
+  const limit = namespaceLimit("user");
   if (limit > 0) return { check, status: "ok", detail: `up to ${limit}` };
+  const mend = "sysctl -w user.max_user_namespaces=10000, by an administrator";
   return { check, status: "missing", detail: "switched off on this node", mend };
+}
+
+function networkNamespaces(config: Config): Finding {
+  const check = "net namespaces";
+  const limit = namespaceLimit("net");
+  if (limit > 0) return { check, status: "ok", detail: `up to ${limit}` };
+  const status = config.min_isolation === "A" ? "missing" : "note";
+  const detail =
+    "switched off on this node: isolation B, where sandboxes have no IP sockets at all";
+  const mend = "sysctl -w user.max_net_namespaces=10000, by an administrator";
+  return { check, status, detail, mend };
+}
+
+function namespaceLimit(kind: "user" | "net"): number {
+  return Number(readText(`/proc/sys/user/max_${kind}_namespaces`) ?? 0);
 }
 
 function appArmor(): Finding {
@@ -106,11 +123,15 @@ function sharedMemory(): Finding {
 }
 
 async function program(config: Config): Promise<Finding> {
-  const check = "Apptainer";
-  const mend = "install Apptainer or Singularity CE, or name it with --apptainer";
+  const check = config.driver === "bubblewrap" ? "bubblewrap" : "Apptainer";
+  const mend =
+    check === "bubblewrap"
+      ? "install bubblewrap 0.11 or newer, or name it with --bwrap"
+      : "install Apptainer or Singularity CE, or name it with --apptainer";
   try {
-    const path = findApptainer(config.apptainer);
-    if (!existsSync(path)) return { check, status: "missing", detail: "not on PATH", mend };
+    const { apptainer, bwrap } = workerSettings(config);
+    const path = Bun.which(check === "bubblewrap" ? bwrap : apptainer);
+    if (path === null) return { check, status: "missing", detail: "not on PATH", mend };
     const version = Bun.spawn([path, "--version"], { stdout: "pipe", stderr: "ignore" });
     const text = (await new Response(version.stdout).text()).trim();
     if ((await version.exited) === 0) return { check, status: "ok", detail: `${text} at ${path}` };
@@ -123,33 +144,23 @@ async function program(config: Config): Promise<Finding> {
 /** The only proof that counts: start one, run a command in it, end it. */
 async function oneSandbox(config: Config): Promise<Finding> {
   const check = "a sandbox";
-  if (!config.image) {
-    const mend = "name an unpacked root file system with --image to try one";
-    return { check, status: "note", detail: "not tried", mend };
-  }
   try {
-    const apptainer = findApptainer(config.apptainer);
-    const driver = createDriver(config.driver, { dataDir: config.data_dir, apptainer });
+    const settings = workerSettings(config);
+    const driver = createDriver(config.driver, settings);
     const startMs = performance.now();
-    const spec = {
-      id: `doctor.${process.pid}`,
-      image: config.image,
-      writable: config.sandbox_writable,
-      limits: {
-        startTimeoutMs: config.sandbox_start_ms,
-        processes: config.sandbox_processes,
-        openFiles: config.sandbox_open_files,
-        fileBytes: config.sandbox_file_bytes,
-        tmpfsBytes: config.sandbox_tmpfs_bytes,
-        memoryBytes: config.sandbox_memory_bytes,
-        diskBytes: config.sandbox_disk_bytes,
-      },
-    };
+    const { writable, ...limits } = settings.sandbox;
+    const image = config.image ?? (await emptyImage(config.data_dir));
+    const spec = { id: `doctor.${process.pid}`, image, writable, limits };
     const handle = await driver.start(spec, AbortSignal.timeout(config.sandbox_start_ms));
     try {
       const startedMs = performance.now() - startMs;
-      const python = await pythonOf(handle);
-      return { check, status: "ok", detail: `started in ${startedMs.toFixed(0)} ms; ${python}` };
+      const isolation = handle.isolation ?? "none: driver=host is for tests only";
+      const detail = `started in ${startedMs.toFixed(0)} ms, isolation ${isolation}`;
+      if (config.image) {
+        return { check, status: "ok", detail: `${detail}; ${await pythonOf(handle)}` };
+      }
+      const mend = "name an unpacked root file system with --image to try that one";
+      return { check, status: "note", detail: `${detail}; without an image`, mend };
     } finally {
       await endSandbox(handle, { graceMs: 0 });
     }
@@ -174,12 +185,14 @@ async function pythonOf(handle: Parameters<typeof attachSandbox>[0]): Promise<st
 async function backend(config: Config, url: string): Promise<Finding> {
   const check = "inference server";
   try {
-    const { model, api_key_env } = config;
+    const { model, api_key_env, engine } = config;
     const apiKey = api_key_env === undefined ? undefined : process.env[api_key_env];
     const named = { ...(model && { model }), ...(apiKey && { apiKey }) };
     const signal = AbortSignal.timeout(10_000);
-    const probed = await probeBackend(url, { ...named, timeoutMs: 10_000, signal });
-    return { check, status: "ok", detail: `${url} serves ${probed.model}` };
+    const options = { ...named, engine, timeoutMs: 10_000, signal };
+    const { model: served, profile } = await probeBackend(url, options);
+    const detail = `${url} serves ${served} (${profile.kind}, called by ${profile.rung})`;
+    return { check, status: "ok", detail };
   } catch (error) {
     return problem(check, error);
   }

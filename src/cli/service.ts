@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import type { Config } from "../config.ts";
+import { type Config, flagOf, type SettingName } from "../config.ts";
 import { ServiceError, toErrorBody } from "../errors.ts";
 import { BackendRegistry } from "../inference/registry.ts";
 import { systemClock } from "../lib/clock.ts";
@@ -47,8 +47,8 @@ export async function startService(
   const registry = new BackendRegistry();
   const backends = createBackends(registry, store, clock, log, process.env);
   if (config.backend) {
-    const { backend: url, model, api_key_env } = config;
-    await backends.add({ url, model, api_key_env }, AbortSignal.timeout(30_000));
+    const { backend: url, model, model_dir, api_key_env, engine } = config;
+    await backends.add({ url, model, model_dir, api_key_env, engine }, AbortSignal.timeout(30_000));
   }
   const scheduler = new Scheduler({
     store,
@@ -97,7 +97,8 @@ export async function startService(
   };
 }
 
-function workerSettings(config: Config): WorkerSettings {
+/** @throws ServiceError `sandbox_unavailable` for a setting that can't be. */
+export function workerSettings(config: Config): WorkerSettings {
   if (config.driver === "host" && !config.allow_host_driver) {
     throw new ServiceError("sandbox_unavailable", "driver=host isolates nothing", {
       field: "driver",
@@ -107,6 +108,8 @@ function workerSettings(config: Config): WorkerSettings {
   return {
     driver: config.driver,
     apptainer: findApptainer(config.apptainer),
+    bwrap: findBwrap(config.bwrap),
+    minIsolation: config.min_isolation,
     dataDir: config.data_dir,
     defaultImage: config.image ?? null,
     sandbox: {
@@ -125,12 +128,20 @@ function workerSettings(config: Config): WorkerSettings {
 }
 
 /** The program that was named, or what PATH has; a name that is not there fails the jobs that need it. */
-export function findApptainer(named: string | undefined): string {
-  if (named === undefined) return Bun.which("apptainer") ?? Bun.which("singularity") ?? "apptainer";
-  if (existsSync(named)) return named;
-  throw new ServiceError("sandbox_unavailable", `there is no program at ${named}`, {
-    field: "apptainer",
-    mend: "correct --apptainer, or leave it out to use the one on PATH",
+function findApptainer(named: string | undefined): string {
+  if (named !== undefined) return existing("apptainer", named);
+  return Bun.which("apptainer") ?? Bun.which("singularity") ?? "apptainer";
+}
+
+function findBwrap(named: string | undefined): string {
+  return named === undefined ? "bwrap" : existing("bwrap", named);
+}
+
+function existing(setting: SettingName, path: string): string {
+  if (existsSync(path)) return path;
+  throw new ServiceError("sandbox_unavailable", `there is no program at ${path}`, {
+    field: setting,
+    mend: `correct ${flagOf(setting)}, or leave it out to use the one on PATH`,
   });
 }
 

@@ -17,9 +17,17 @@ export type SandboxHandle = {
   /** The process that we spawned; also the session id of everything it started. */
   starterPid: number;
   starterStartTime: string;
+  /** As measured when it started. Null: the host driver, which isolates nothing. */
+  isolation: IsolationLevel | null;
 };
 
-export type DriverName = "apptainer" | "host";
+export type DriverName = "apptainer" | "bubblewrap" | "host";
+
+/**
+ * A: user, PID, IPC, UTS, mount and network namespaces of its own, a system call filter, no capabilities.
+ * B: A without the network namespace; the filter refuses IP sockets instead. Anything less is refused.
+ */
+export type IsolationLevel = "A" | "B";
 
 export type SandboxSpec = {
   /** Of the job's attempt: part of the directory's name, for people to read. */
@@ -35,18 +43,18 @@ export type SandboxLimits = WatchLimits & {
   startTimeoutMs: number;
   openFiles: number;
   fileBytes: number;
+  /** Bound of the RAM, shared by `/`, `/tmp`, `/dev/shm` and the home directory. */
+  tmpfsBytes: number;
 };
 
 /** What ends a sandbox that goes beyond it. */
 export type WatchLimits = {
   /** Threads count. */
   processes: number;
-  /** In RAM, of all its processes together; files in the tmpfs layer come on top. */
+  /** In RAM, of all its processes together; files in the RAM layer come on top. */
   memoryBytes: number;
   /** On the host's disk. */
   diskBytes: number;
-  /** Of the tmpfs layer, shared by `/`, `/tmp` and the home directory. */
-  tmpfsBytes: number;
 };
 
 export interface SandboxDriver {

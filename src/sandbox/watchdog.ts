@@ -1,4 +1,3 @@
-import { statfsSync } from "node:fs";
 import { join } from "node:path";
 import { type ErrorCode, ServiceError } from "../errors.ts";
 import {
@@ -26,9 +25,8 @@ const FAR_ABOVE = 1.2;
 const DISK_LOOK_MS = 1000;
 /** The share of time that goes into walking a tree is at most one of so many parts. */
 const DISK_REST = 10;
-const TMPFS = 0x01021994;
 /** What the sandbox can write on the host's disk. */
-const WRITABLE = ["overlay", "shm", "io", "home"];
+const WRITABLE = ["overlay", "io", "home"];
 
 export type Watch = Disposable & {
   /** Aborted with `oom`, `pids_limit` or `disk_limit` just before the sandbox is killed. */
@@ -65,18 +63,13 @@ class Watchdog implements Watch {
 
   lookAtProcesses(): void {
     if (this.#isOver()) return;
-    const { memoryBytes, processes, tmpfsBytes } = this.#limits;
-    const handle = this.#handle;
-    const { starterPid, holderPid } = handle;
+    const { memoryBytes, processes } = this.#limits;
+    const { starterPid, holderPid } = this.#handle;
     const pids = [starterPid, ...descendantsOf(starterPid, processes * FAR_ABOVE + 1)];
     // The kernel counts the starter's threads as well, but its memory is not the sandbox's.
     this.#checkTasks(pids);
     const used = memoryOf(pids.slice(pids.indexOf(holderPid)), memoryBytes);
     if (used > memoryBytes) this.#end("oom", used, memoryBytes, "bytes of memory");
-    const inRam = handle.driver === "host" ? 0 : tmpfsBytesAt(`/proc/${holderPid}/root/tmp`);
-    // The kernel does so with ENOSPC, but Apptainer sets no bound where it runs as root.
-    if (inRam > tmpfsBytes * FAR_ABOVE)
-      this.#end("disk_limit", inRam, tmpfsBytes, "bytes in tmpfs");
     const leftMs = (memoryBytes - used) / FASTEST_BYTES_PER_MS;
     this.#later(Math.min(MAX_LOOK_MS, Math.max(MIN_LOOK_MS, leftMs)), () => this.lookAtProcesses());
   }
@@ -138,16 +131,6 @@ function memoryOf(pids: number[], limit: number): number {
   if (sum <= limit) return sum;
   // Again, where there is no exact one: the process may have ended since, and shared all that it had.
   return sumOf(pids, (pid) => proportionalBytes(pid) ?? residentBytes(pid));
-}
-
-/** 0 for what is no tmpfs, and for a sandbox that has just ended. */
-function tmpfsBytesAt(path: string): number {
-  try {
-    const { type, bsize, blocks, bfree } = statfsSync(path);
-    return type === TMPFS ? (blocks - bfree) * bsize : 0;
-  } catch {
-    return 0;
-  }
 }
 
 function sumOf(pids: number[], bytesOf: (pid: number) => number): number {

@@ -36,6 +36,8 @@ export const jobs = sqliteTable("jobs", {
   finished_ms: integer(),
   /** Position in the order of finishing, for cursors. */
   finished_seq: integer(),
+  /** Level of the sandbox that the job had. */
+  isolation: text().$type<"A" | "B">(),
 });
 
 export const trajectories = sqliteTable("trajectories", {
@@ -51,6 +53,10 @@ export const backends = sqliteTable("backends", {
   /** Name of the environment variable that holds the key; the key itself is never stored. */
   api_key_env: text(),
   added_ms: integer().notNull(),
+  /** The model's Hugging Face folder on this node. */
+  model_dir: text(),
+  /** What its probe found, as JSON; null for one that was added before probes looked. */
+  profile: text(),
 });
 
 export type JobRow = typeof jobs.$inferSelect;

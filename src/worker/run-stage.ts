@@ -1,14 +1,16 @@
 import { createHash } from "node:crypto";
 import { ServiceError, toErrorBody } from "../errors.ts";
-import type { EngineClient } from "../inference/engine.ts";
+import type { Message, ToolSchema } from "../inference/engine.ts";
 import { abortable } from "../lib/abortable.ts";
 import type { StageFinished, StartStage, WorkerSettings } from "../pipeline/messages.ts";
+import type { RolloutOptions } from "../protocol/rollout.ts";
 import type { Sandbox, SandboxDriver, SandboxHandle } from "../sandbox/sandbox.ts";
 import { taskKindByName } from "../tasks/registry.ts";
 import type { TaskKind } from "../tasks/task-kind.ts";
 import type { Outcome } from "../trajectory/record.ts";
 import { Recorder } from "../trajectory/recorder.ts";
 import type { Verdict } from "../verifiers/verdict.ts";
+import { type Engines, openDialogue } from "./open-dialogue.ts";
 
 export type StageParts = {
   settings: WorkerSettings;
@@ -18,7 +20,7 @@ export type StageParts = {
   end(handle: SandboxHandle): Promise<void>;
   /** Ends a sandbox that goes beyond its limits; `crossed` says by which. */
   watch(handle: SandboxHandle): Disposable & { readonly crossed: AbortSignal };
-  engine: EngineClient;
+  engines: Engines;
   sandboxStarted(handle: SandboxHandle): void;
 };
 
@@ -123,21 +125,34 @@ class StageRun {
 
   // biome-ignore lint/suspicious/noExplicitAny: see `#kind`.
   async #run(instance: any): Promise<Result> {
-    const { settings, engine } = this.#parts;
+    const { backend } = this.#start;
+    const options: RolloutOptions = JSON.parse(this.#start.options);
     const outcome = await this.#inSandbox((sandbox, signal) =>
       this.#kind.run(instance, {
         jobId: this.#start.jobId,
-        options: JSON.parse(this.#start.options),
+        options,
         sandbox,
-        engine,
-        backend: this.#start.backend,
+        converse: (prompt, tools) => this.#converse(options, prompt, tools),
+        backendId: backend?.id ?? null,
         recorder: this.#recorder,
-        callTimeoutMs: settings.engineCallTimeoutMs,
-        maxReplyBytes: settings.maxReplyBytes,
         signal,
       }),
     );
+    this.#recorder.validate();
     return { outcome, verdict: null };
+  }
+
+  #converse(options: RolloutOptions, prompt: Message[], tools: ToolSchema[]) {
+    const { engines, settings } = this.#parts;
+    const { backend, jobId } = this.#start;
+    if (!backend) throw new Error("a rollout that calls a model came without its backend");
+    return openDialogue(engines, {
+      ...{ jobId, backend, prompt, tools },
+      mode: options.tokens ?? "auto",
+      sampling: options.sampling ?? {},
+      callTimeoutMs: settings.engineCallTimeoutMs,
+      maxReplyBytes: settings.maxReplyBytes,
+    });
   }
 
   // biome-ignore lint/suspicious/noExplicitAny: see `#kind`.

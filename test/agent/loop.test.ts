@@ -18,12 +18,15 @@ describe("a rollout ends", () => {
       completion_tokens: 2,
       started_ms: expect.any(Number),
       engine_ms: 0,
+      cached_tokens: null,
+      weight_version: null,
     };
     expect(t.trajectory()).toEqual({
       version: 1,
       job_id: "job-1",
       attempt: 1,
       token_ids: "absent",
+      segments: [],
       tools: t.tools.map((tool) => tool.schema),
       messages: [
         ...PROMPT,
@@ -121,9 +124,9 @@ describe("a call that can't be carried out is told to the model, which goes on",
     ["an unknown tool", "dig", {}, 'ERROR: there is no tool "dig". The tools are: think, finish.'],
     ["malformed JSON", "think", '{"a": ', /^ERROR: the arguments are not valid JSON: ./],
     ["no arguments at all", "think", "", /^ERROR: the arguments are not valid JSON: ./],
-    ["a list", "think", [1], "ERROR: the arguments must be a JSON object"],
-    ["null", "think", "null", "ERROR: the arguments must be a JSON object"],
-    ["a text", "think", '"hm"', "ERROR: the arguments must be a JSON object"],
+    ["a list", "think", [1], "ERROR: the arguments must be a JSON object."],
+    ["null", "think", "null", "ERROR: the arguments must be a JSON object."],
+    ["a text", "think", '"hm"', "ERROR: the arguments must be a JSON object."],
   ];
   test.each(cases)("%s", async (_what, name, args, told) => {
     const t = setup({ script: [calls([name, args]), says("Answer: 4")] });

@@ -3,7 +3,7 @@ import { createTools } from "../../src/agent/tools.ts";
 import type { DriverName } from "../../src/sandbox/sandbox.ts";
 import { NO_ABORT, setup } from "../sandbox/setup.ts";
 
-export const DRIVERS: DriverName[] = ["host", "apptainer"];
+export const DRIVERS: DriverName[] = ["host", "apptainer", "bubblewrap"];
 
 /** One tool on a real sandbox; `call` answers with the text that the model would see. */
 export async function sandboxed(

@@ -1,4 +1,5 @@
 import { runAgent } from "../../src/agent/loop.ts";
+import { TextDialogue } from "../../src/agent/text-dialogue.ts";
 import type { Tool, ToolResult } from "../../src/agent/tool.ts";
 import { toolSchema } from "../../src/agent/tool.ts";
 import type { Message } from "../../src/inference/engine.ts";
@@ -34,6 +35,11 @@ export function setup({ script, maxTurns = 10, think }: Options) {
       run: async ({ message }) => ({ text: "", ok: true, finish: String(message) }),
     },
   ];
+  const dialogue = new TextDialogue(PROMPT, {
+    ...{ jobId: "job-1", engine, backend: BACKEND, callTimeoutMs: 1234, maxReplyBytes: 5678 },
+    sampling: { temperature: 0.5 },
+    tools: tools.map((tool) => tool.schema),
+  });
   return {
     engine,
     abort,
@@ -41,21 +47,19 @@ export function setup({ script, maxTurns = 10, think }: Options) {
     tools,
     run: () =>
       runAgent({
-        jobId: "job-1",
-        engine,
-        backend: BACKEND,
-        sampling: { temperature: 0.5 },
-        prompt: PROMPT,
+        dialogue,
+        backendId: BACKEND.id,
         tools,
         maxTurns,
-        callTimeoutMs: 1234,
-        maxReplyBytes: 5678,
         recorder,
         signal: abort.signal,
         isAnswer: (content) => content.startsWith("Answer:"),
       }),
     trajectory: (): Trajectory => JSON.parse(recorder.toJson()),
     /** Role and text of every message, which is what most tests think at. */
-    conversation: () => recorder.messages.map(({ role, content }) => `${role}: ${content}`),
+    conversation: (): string[] =>
+      JSON.parse(recorder.toJson()).messages.map(
+        ({ role, content }: Message) => `${role}: ${content}`,
+      ),
   };
 }

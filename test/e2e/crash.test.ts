@@ -57,7 +57,9 @@ print(1 + 1)`;
 
 test(`after ${KILLS} kills every acknowledged job has finished exactly once, and nothing is left`, async () => {
   using dir = tempDir();
-  const data = dir.file("data");
+  // A folder of its own, whose name no other process has in its command line.
+  using state = tempDir();
+  const data = state.path;
   const scripts = [
     turn("execute_ipython_cell", { code: HOSTILE }),
     turn("finish", { message: "\\boxed{{{observation}}}" }),

@@ -3,6 +3,7 @@ import { readdirSync } from "node:fs";
 import { basename, join } from "node:path";
 import { processesMounting } from "../../src/lib/proc.ts";
 import type { RolloutView } from "../../src/protocol/view.ts";
+import { INSIDE } from "../../src/sandbox/environment.ts";
 import { mathRow, sandboxFlags, serve, simulate, turn } from "../support/binary.ts";
 import { tempDir } from "../support/temp-dir.ts";
 
@@ -19,7 +20,7 @@ for _ in range(600):
 time.sleep(100)`,
   disk_limit: `import time
 for i in range(40):
-    open(f"/dev/shm/{i}", "wb").write(b"x" * 10_000_000)
+    open(f"${INSIDE.io}/{i}", "wb").write(b"x" * 10_000_000)
     time.sleep(0.02)
 time.sleep(100)`,
 };

@@ -164,12 +164,15 @@ describe("a database is refused", () => {
 
 test("a folder that is used again is not migrated again", () => {
   using dir = tempDir();
-  closeDatabase(openDatabase(dir.path));
+  const versionOnce = () => {
+    const db = openDatabase(dir.path);
+    const [[version] = []] = db.query("PRAGMA user_version").values();
+    closeDatabase(db);
+    return version;
+  };
+  const first = versionOnce();
   const before = statSync(dir.file("rolloutd.db"));
-  const db = openDatabase(dir.path);
-  const version = db.query("PRAGMA user_version").values();
-  closeDatabase(db);
-  expect(version).toEqual([[1]]);
+  expect([first !== 0, versionOnce()]).toEqual([true, first]);
   expect(statSync(dir.file("rolloutd.db")).size).toBe(before.size);
 });
 

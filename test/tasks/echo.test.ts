@@ -3,7 +3,6 @@ import { echo } from "../../src/tasks/echo/echo.ts";
 import type { RunContext } from "../../src/tasks/task-kind.ts";
 import { Recorder } from "../../src/trajectory/recorder.ts";
 import { failureOf } from "../support/failure.ts";
-import { FakeEngine } from "../support/fake-engine.ts";
 
 const DONE = { stop_reason: "done", final_message: null, turns: 0 } as const;
 const NEVER = new AbortController().signal;
@@ -13,11 +12,9 @@ function context(signal: AbortSignal): RunContext {
     jobId: "j",
     options: {},
     sandbox: null,
-    engine: new FakeEngine([]),
-    backend: null,
+    converse: () => Promise.reject(new Error("echo has nobody to talk to")),
+    backendId: null,
     recorder: new Recorder("j", 1),
-    callTimeoutMs: 1000,
-    maxReplyBytes: 1000,
     signal,
   };
 }

@@ -1,13 +1,14 @@
 import { describe, expect, test } from "bun:test";
 import type { ChatReply } from "../../src/inference/engine.ts";
 import { Recorder } from "../../src/trajectory/recorder.ts";
-import { calls, says } from "../support/fake-engine.ts";
+import { calls, recorded, says } from "../support/fake-engine.ts";
 
 const EMPTY = {
   version: 1,
   job_id: "j",
   attempt: 2,
   token_ids: "absent",
+  segments: [],
   tools: [],
   messages: [],
   turns: [],
@@ -26,7 +27,7 @@ test("before anything happened there is nothing worth returning", () => {
 test("the prompt alone is already worth returning", () => {
   const recorder = new Recorder("j", 2);
   const prompt = [{ role: "user", content: "Go." }] as const;
-  recorder.begin([...prompt], []);
+  recorder.begin([...prompt], [], () => null);
   expect([recorder.hasContent, recorder.turns]).toEqual([true, 0]);
   expect(read(recorder)).toEqual({ ...EMPTY, messages: prompt });
 });
@@ -34,14 +35,14 @@ test("the prompt alone is already worth returning", () => {
 describe("a record", () => {
   test("points from every turn and every tool to its message", () => {
     const recorder = new Recorder("j", 2);
-    recorder.begin([{ role: "user", content: "Go." }], []);
-    recorder.call("b1", calls(["think", {}], ["look", {}]));
+    recorder.begin([{ role: "user", content: "Go." }], [], () => null);
+    recorder.call("b1", recorded(calls(["think", {}], ["look", {}])));
     const ran = { name: "think", duration_ms: 1.5, ok: true };
     recorder.observe({ role: "tool", content: "1", tool_call_id: "call_0" }, ran);
     const failed = { name: "look", duration_ms: 2, ok: false };
     recorder.observe({ role: "tool", content: "2", tool_call_id: "call_1" }, failed);
     recorder.say({ role: "user", content: "Go on." });
-    recorder.call("b2", calls(["think", {}]));
+    recorder.call("b2", recorded(calls(["think", {}])));
     recorder.observe({ role: "tool", content: "3", tool_call_id: "call_0" }, ran);
     recorder.stop("max_turns");
     const { messages, turns, stop_reason } = read(recorder);
@@ -55,7 +56,12 @@ describe("a record", () => {
       "tool",
     ]);
     const counted = { prompt_tokens: 10, completion_tokens: 2 };
-    const times = { started_ms: expect.any(Number), engine_ms: 0 };
+    const times = {
+      started_ms: expect.any(Number),
+      cached_tokens: null,
+      weight_version: null,
+      engine_ms: 0,
+    };
     expect(turns).toEqual([
       {
         message: 1,
@@ -89,7 +95,7 @@ describe("a record", () => {
       promptTokens: null,
       completionTokens: null,
     };
-    recorder.call("b1", reply);
+    recorder.call("b1", recorded(reply));
     const record = read(recorder);
     expect(record.messages).toEqual([message]);
     expect(record.turns).toMatchObject([{ prompt_tokens: null, completion_tokens: null }]);
@@ -97,7 +103,7 @@ describe("a record", () => {
 
   test("says when a call began, not when it ended", () => {
     const recorder = new Recorder("j", 2);
-    recorder.call("b1", { ...says("4"), durationMs: 60_000 });
+    recorder.call("b1", recorded({ ...says("4"), durationMs: 60_000 }));
     const [turn] = read(recorder).turns;
     expect(turn.engine_ms).toBe(60_000);
     // The call that is said to have taken a minute was recorded at once.
@@ -106,9 +112,9 @@ describe("a record", () => {
 
   test("can be read at any moment, and goes on afterwards", () => {
     const recorder = new Recorder("j", 2);
-    recorder.call("b1", says("a"));
+    recorder.call("b1", recorded(says("a")));
     const partial = recorder.toJson();
-    recorder.call("b1", says("b"));
+    recorder.call("b1", recorded(says("b")));
     expect(JSON.parse(partial).messages).toEqual([{ role: "assistant", content: "a" }]);
     expect(read(recorder).messages.length).toBe(2);
   });

@@ -1,12 +1,14 @@
 import type { StartStage, WorkerSettings } from "../../src/pipeline/messages.ts";
 import type { SandboxHandle, SandboxSpec } from "../../src/sandbox/sandbox.ts";
 import { runStage, type StageParts } from "../../src/worker/run-stage.ts";
-import { BACKEND, FakeEngine, type Scripted } from "../support/fake-engine.ts";
+import { BACKEND, FakeEngine, fakeEngines, type Scripted } from "../support/fake-engine.ts";
 import { FakeSandbox, fakeHandle } from "../support/fake-sandbox.ts";
 
 export const SETTINGS: WorkerSettings = {
   driver: "host",
   apptainer: "",
+  bwrap: "",
+  minIsolation: "B",
   dataDir: "/none",
   defaultImage: "/images/default",
   sandbox: {
@@ -91,8 +93,8 @@ export function setup(script: Scripted[] = [], changes: Partial<StageParts> = {}
     async end({ id }) {
       events.push(`end ${id}`);
     },
-    engine: new FakeEngine(script),
     watch: () => ({ crossed: new AbortController().signal, [Symbol.dispose]: () => {} }),
+    engines: fakeEngines(new FakeEngine(script)),
     sandboxStarted: ({ id }) => events.push(`tell ${id}`),
     ...changes,
   };

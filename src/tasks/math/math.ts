@@ -5,7 +5,7 @@ import { ServiceError } from "../../errors.ts";
 import type { Sandbox } from "../../sandbox/sandbox.ts";
 import { lastBoxed } from "../../verifiers/boxed.ts";
 import { gradeMathAnswer } from "../../verifiers/math-answer.ts";
-import type { RunContext, TaskKind } from "../task-kind.ts";
+import type { TaskKind } from "../task-kind.ts";
 import { mathPrompt } from "./prompt.ts";
 import { type MathInstance, parseMathRow } from "./row.ts";
 
@@ -56,17 +56,13 @@ export const math: TaskKind<MathInstance> = {
       maxOutputBytes: MAX_OBSERVATION_BYTES,
       ...(quietMs === undefined ? {} : { quietMs }),
     };
-    const names = options.agent?.tools ?? math.tools;
+    const tools = createTools(options.agent?.tools ?? math.tools, { sandbox, limits, signal });
+    const schemas = tools.map((tool) => tool.schema);
     const { stopReason, finalMessage } = await runAgent({
-      jobId: context.jobId,
-      engine: context.engine,
-      backend: requiredBackend(context),
-      sampling: options.sampling ?? {},
-      prompt: mathPrompt(instance.problem),
-      tools: createTools(names, { sandbox, limits, signal }),
+      dialogue: await context.converse(mathPrompt(instance.problem), schemas),
+      backendId: context.backendId ?? "",
+      tools,
       maxTurns: options.agent?.max_turns ?? DEFAULT_MAX_TURNS,
-      callTimeoutMs: context.callTimeoutMs,
-      maxReplyBytes: context.maxReplyBytes,
       recorder,
       signal,
       isAnswer: (content) => lastBoxed(content) !== null,
@@ -80,9 +76,4 @@ export const math: TaskKind<MathInstance> = {
 function required(sandbox: Sandbox | null): Sandbox {
   if (sandbox) return sandbox;
   throw new Error("a math job came without its sandbox");
-}
-
-function requiredBackend(context: RunContext) {
-  if (context.backend) return context.backend;
-  throw new Error("a math job came without a backend");
 }

@@ -1,5 +1,7 @@
 import { describe, expect, test } from "bun:test";
+import { TextDialogue } from "../../../src/agent/text-dialogue.ts";
 import { ServiceError } from "../../../src/errors.ts";
+import type { Message, ToolSchema } from "../../../src/inference/engine.ts";
 import type { RolloutOptions } from "../../../src/protocol/rollout.ts";
 import { math } from "../../../src/tasks/math/math.ts";
 import { Recorder } from "../../../src/trajectory/recorder.ts";
@@ -16,13 +18,17 @@ function setup(script: Scripted[] = [], options: RolloutOptions = {}) {
   const recorder = new Recorder("j", 1);
   const { signal } = new AbortController();
   const limits = { callTimeoutMs: 1234, maxReplyBytes: 5678 };
-  const context = { jobId: "j", options, sandbox, engine, backend: BACKEND, recorder, signal };
+  const sampling = options.sampling ?? {};
+  const call = { jobId: "j", engine, backend: BACKEND, sampling, ...limits };
+  const converse = async (prompt: Message[], tools: ToolSchema[]) =>
+    new TextDialogue(prompt, { ...call, tools });
+  const context = { jobId: "j", options, sandbox, converse, recorder, signal };
   return {
     sandbox,
     engine,
     signal,
     init: () => math.init(INSTANCE, sandbox, signal),
-    run: () => math.run(INSTANCE, { ...context, ...limits }),
+    run: () => math.run(INSTANCE, { ...context, backendId: BACKEND.id }),
     toolNames: () => engine.requests[0]?.tools.map((tool) => tool.function.name),
   };
 }
