@@ -91,6 +91,8 @@ export const SETTINGS = {
     1024 ** 3,
     "size of a sandbox's RAM layer, /tmp and /dev/shm",
   ),
+  sandbox_memory_bytes: setting(bytes, 4 * 1024 ** 3, "memory of a sandbox's processes together"),
+  sandbox_disk_bytes: setting(bytes, 16 * 1024 ** 3, "what a sandbox may write to the disk"),
   log_level: setting(z.enum(["info", "warn", "error", "silent"]), "info", "what is logged"),
 } as const;
 

@@ -25,6 +25,10 @@ export const ERRORS = {
   sandbox_unavailable: { status: 200, boundary: "sandbox", retryable: false },
   sandbox_start_failed: { status: 200, boundary: "sandbox", retryable: true },
   sandbox_died: { status: 200, boundary: "sandbox", retryable: true },
+  // What the job did itself, and would do again: no fault of the node, and no reward of 0 either.
+  oom: { status: 200, boundary: "policy", retryable: false },
+  pids_limit: { status: 200, boundary: "policy", retryable: false },
+  disk_limit: { status: 200, boundary: "policy", retryable: false },
   sandbox_protocol: { status: 200, boundary: "sandbox", retryable: true },
 
   engine_unreachable: { status: 502, boundary: "engine", retryable: true },

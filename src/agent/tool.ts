@@ -1,3 +1,4 @@
+import { ServiceError } from "../errors.ts";
 import type { ToolSchema } from "../inference/engine.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 
@@ -10,7 +11,12 @@ export type ToolContext = {
   signal: AbortSignal;
 };
 
-export type ToolLimits = { toolTimeoutMs: number; maxOutputBytes: number };
+export type ToolLimits = {
+  toolTimeoutMs: number;
+  maxOutputBytes: number;
+  /** Answer for a command that prints nothing for as long. Without: only its time limit counts. */
+  quietMs?: number;
+};
 
 /** One tool of one rollout. It may keep state, such as an open shell, between calls. */
 export interface Tool {
@@ -18,12 +24,24 @@ export interface Tool {
   run(args: Record<string, unknown>): Promise<ToolResult>;
 }
 
-export type ToolName = "execute_bash" | "execute_ipython_cell" | "think" | "finish";
+export type ToolName =
+  | "execute_bash"
+  | "execute_ipython_cell"
+  | "str_replace_editor"
+  | "think"
+  | "finish";
+
+type Property = {
+  type: string;
+  description: string;
+  enum?: string[];
+  items?: { type: string };
+};
 
 export function toolSchema(
   name: ToolName,
   description: string,
-  properties: Record<string, { type: string; description: string }>,
+  properties: Record<string, Property>,
   required: string[],
 ): ToolSchema {
   return {
@@ -34,4 +52,34 @@ export function toolSchema(
       parameters: { type: "object", properties, required, additionalProperties: false },
     },
   };
+}
+
+/** What the model did wrong: it is told, and may try again. */
+export function mistake(text: string): ToolResult {
+  return { text: `ERROR: ${text}`, ok: false };
+}
+
+export function requireText(args: Record<string, unknown>, name: string): string | ToolResult {
+  const value = args[name];
+  if (typeof value === "string") return value;
+  const found = value === undefined ? "it is missing" : `it is ${typeof value}`;
+  return mistake(`the argument "${name}" must be a string, but ${found}.`);
+}
+
+/** @throws ServiceError `instance_invalid` */
+export function needSandbox(context: ToolContext, tool: ToolName): Sandbox {
+  if (context.sandbox) return context.sandbox;
+  throw new ServiceError("instance_invalid", `${tool} needs a sandbox, which this task kind lacks`);
+}
+
+/** The time limit that the model may ask for in seconds, up to the tool's own. */
+export function timeLimitMs(args: Record<string, unknown>, limits: ToolLimits): number {
+  const { timeout } = args;
+  const askedMs = typeof timeout === "boolean" ? Number.NaN : Number(timeout) * 1000;
+  return askedMs > 0 ? Math.min(askedMs, limits.toolTimeoutMs) : limits.toolTimeoutMs;
+}
+
+export function joinOutput(output: string, notes: string[]): string {
+  const body = output.endsWith("\n") ? output.slice(0, -1) : output;
+  return [...(body === "" ? [] : [body]), ...notes].join("\n");
 }

@@ -119,6 +119,8 @@ export function workerSettings(config: Config): WorkerSettings {
       openFiles: config.sandbox_open_files,
       fileBytes: config.sandbox_file_bytes,
       tmpfsBytes: config.sandbox_tmpfs_bytes,
+      memoryBytes: config.sandbox_memory_bytes,
+      diskBytes: config.sandbox_disk_bytes,
     },
     engineCallTimeoutMs: config.engine_call_ms,
     maxReplyBytes: config.max_reply_bytes,

@@ -1,5 +1,8 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 
+/** Of x86-64, which is all that the supervisor runs on. */
+const PAGE_BYTES = 4096;
+
 /** Processes as /proc shows them. A zombie counts as gone: it holds nothing but its number. */
 
 /** Null: the process is gone, or not ours to look at. */
@@ -54,10 +57,34 @@ export function childrenOf(pid: number): number[] {
   return children;
 }
 
-export function descendantsOf(pid: number): number[] {
+/** @param most stop looking when so many are found. */
+export function descendantsOf(pid: number, most = Number.POSITIVE_INFINITY): number[] {
   const found = childrenOf(pid);
-  for (const child of found) found.push(...childrenOf(child));
+  for (const child of found) {
+    if (found.length >= most) break;
+    found.push(...childrenOf(child));
+  }
   return found;
+}
+
+/** Threads count: each is a process to the kernel's limits. */
+export function taskCount(pid: number): number {
+  try {
+    return readdirSync(`/proc/${pid}/task`).length;
+  } catch {
+    return 0;
+  }
+}
+
+/** Memory that the process has in RAM; what it shares with others counts in full. */
+export function residentBytes(pid: number): number {
+  return Number(read(`/proc/${pid}/statm`)?.split(" ")[1] ?? 0) * PAGE_BYTES;
+}
+
+/** The same with its share only of what it shares, which costs the kernel a walk. Null: not ours to look at. */
+export function proportionalBytes(pid: number): number | null {
+  const kilobytes = read(`/proc/${pid}/smaps_rollup`)?.match(/^Pss: +(\d+) kB$/m)?.[1];
+  return kilobytes === undefined ? null : Number(kilobytes) * 1024;
 }
 
 /** The process's number in each PID namespace that it is in, from ours to its innermost. */

@@ -74,6 +74,8 @@ export type WorkerSettings = {
     openFiles: number;
     fileBytes: number;
     tmpfsBytes: number;
+    memoryBytes: number;
+    diskBytes: number;
   };
   engineCallTimeoutMs: number;
   maxReplyBytes: number;

@@ -32,12 +32,20 @@ export const samplingSchema = z.strictObject({
   repetition_penalty: z.number().gt(0).optional(),
 });
 
-export const toolNameSchema = z.enum(["execute_bash", "execute_ipython_cell", "think", "finish"]);
+export const toolNameSchema = z.enum([
+  "execute_bash",
+  "execute_ipython_cell",
+  "str_replace_editor",
+  "think",
+  "finish",
+]);
 
 export const agentSchema = z.strictObject({
   max_turns: z.int().min(1).max(10_000).optional(),
   /** Time limit of one tool call. */
   tool_timeout_ms: milliseconds.optional(),
+  /** A command that prints nothing for as long is answered for, and goes on. */
+  tool_quiet_ms: milliseconds.optional(),
   /** Instead of the task kind's own. */
   tools: z.array(toolNameSchema).min(1).optional(),
 });

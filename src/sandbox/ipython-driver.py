@@ -1,11 +1,12 @@
 """Runs Python cells for the service: one session, one client at a time, over a Unix socket.
 
 Request: u32 length (little endian), JSON {"code", "max_bytes"}. Answers: u32 length, one letter, payload:
-"h" hello, "o" output as it comes, "d" done as JSON {"ok", "cut"}. Output is whatever reaches descriptors
+"h" hello, "o" output as it comes, "i" a PNG in base64, "d" done as JSON {"ok", "cut", "cwd", "python"}. Output is whatever reaches descriptors
 1 and 2, so that subprocesses and C code count as well. Of more than max_bytes the two ends are kept.
 """
 
 import ast
+import base64
 import collections
 import json
 import os
@@ -17,6 +18,8 @@ import threading
 import traceback
 
 CHUNK = 65536
+MAX_IMAGES = 8
+MAX_IMAGE_CHARS = 1000000
 
 
 class Output:
@@ -106,6 +109,8 @@ def receive(client):
 class Plain:
     """Python alone, for images without IPython."""
 
+    images = ()
+
     def __init__(self):
         self.names = {"__name__": "__main__", "__builtins__": __builtins__}
 
@@ -138,10 +143,40 @@ def ipython():
     sys.modules["__main__"].__dict__.setdefault("__file__", "<cell>")
 
     class Session:
+        images = []
+
         def run(self, code):
+            self.images.clear()
             return bool(shell.run_cell(code, store_history=True).success)
 
-    return Session()
+        def keep(self, data):
+            png = data.get("image/png")
+            if isinstance(png, bytes):
+                png = base64.b64encode(png).decode()
+            if png and len(png) <= MAX_IMAGE_CHARS and len(self.images) < MAX_IMAGES:
+                self.images.append("".join(png.split()).encode())
+
+    session = Session()
+    publish, write_format_data = shell.display_pub.publish, shell.displayhook.write_format_data
+
+    def publish_keeping(data, *args, **named):
+        session.keep(data)
+        publish(data, *args, **named)
+
+    def write_keeping(format_dict, *args, **named):
+        session.keep(format_dict)
+        write_format_data(format_dict, *args, **named)
+
+    shell.display_pub.publish = publish_keeping
+    shell.displayhook.write_format_data = write_keeping
+    return session
+
+
+def working_directory():
+    try:
+        return os.getcwd()
+    except OSError:
+        return ""
 
 
 def serve(listener, output, session):
@@ -171,7 +206,10 @@ def serve(listener, output, session):
                         pass
                 os.write(2, mark)
                 output.ended.wait()
-                send(client, b"d", json.dumps({"ok": ok, "cut": output.cut}).encode())
+                for image in session.images:
+                    send(client, b"i", image)
+                done = {"ok": ok, "cut": output.cut, "cwd": working_directory(), "python": sys.executable}
+                send(client, b"d", json.dumps(done).encode())
         except OSError:
             pass
         finally:

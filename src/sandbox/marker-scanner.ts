@@ -1,6 +1,7 @@
-export type Marker = { status: number; cwd: string };
+export type Marker = { status: number; cwd: string; python: string };
 
 const START = "\x1b]777;";
+const BEL = 7;
 const MAX_MARKER_BYTES = 8192;
 
 /** Finds the end of a command in what a shell prints, looking at every byte once. */
@@ -60,7 +61,7 @@ function possibleStart(bytes: Buffer, prefix: Buffer): number {
   return bytes.length;
 }
 
-/** `status;length;cwd BEL` */
+/** `status;length;cwd;python BEL` */
 function parse(bytes: Buffer): { marker: Marker; length: number } | null {
   const numbers = bytes
     .subarray(0, 32)
@@ -68,8 +69,10 @@ function parse(bytes: Buffer): { marker: Marker; length: number } | null {
     .match(/^(\d+);(\d+);/);
   if (numbers === null) return null;
   const start = numbers[0].length;
-  const end = start + Number(numbers[2]);
-  if (bytes.length <= end) return null;
-  const cwd = bytes.subarray(start, end).toString("utf8");
-  return { marker: { status: Number(numbers[1]), cwd }, length: end + 1 };
+  const cwdEnd = start + Number(numbers[2]);
+  const end = bytes.indexOf(BEL, cwdEnd);
+  if (end < 0) return null;
+  const cwd = bytes.subarray(start, cwdEnd).toString("utf8");
+  const python = bytes.subarray(cwdEnd + 1, end).toString("utf8");
+  return { marker: { status: Number(numbers[1]), cwd, python }, length: end + 1 };
 }

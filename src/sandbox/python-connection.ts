@@ -7,7 +7,9 @@ const MAX_MESSAGE_BYTES = 1 << 20;
 /** Not in Bun's constants: opens the name and not what it leads to. */
 const O_PATH = 0o10000000;
 
-export type CellEnd = { ok: boolean; cut: number };
+const MAX_IMAGES = 8;
+
+export type CellEnd = { ok: boolean; cut: number; cwd: string; python: string; images: string[] };
 
 /** One connection to the driver; see its docstring for the messages. */
 export class PythonConnection {
@@ -17,6 +19,7 @@ export class PythonConnection {
   #rest: Buffer = Buffer.alloc(0);
   #unsent: Uint8Array = new Uint8Array();
   #output: BoundedOutput | null = null;
+  #images: string[] = [];
   #done: ((done: CellEnd | null) => void) | null = null;
 
   private constructor() {
@@ -65,6 +68,7 @@ export class PythonConnection {
     const length = Buffer.alloc(4);
     length.writeUInt32LE(body.length);
     this.#output = output;
+    this.#images = [];
     this.#unsent = Buffer.concat([length, body]);
     return new Promise((resolve) => {
       this.#done = resolve;
@@ -100,17 +104,29 @@ export class PythonConnection {
     this.#rest = Buffer.from(bytes);
   }
 
+  #takeImage(base64: string): void {
+    if (this.#images.length >= MAX_IMAGES || !/^[A-Za-z0-9+/]+=*$/.test(base64)) return;
+    this.#images.push(`data:image/png;base64,${base64}`);
+  }
+
   #take(kind: string, payload: Buffer): void {
     if (kind === "h") this.#hello.resolve(true);
     else if (kind === "o") this.#output?.push(payload);
-    else if (kind === "d") this.#done?.(parseEnd(payload));
+    else if (kind === "i") this.#takeImage(payload.toString("latin1"));
+    else if (kind === "d") this.#done?.(parseEnd(payload, this.#images));
   }
 }
 
-function parseEnd(payload: Buffer): CellEnd | null {
+function parseEnd(payload: Buffer, images: string[]): CellEnd | null {
   try {
-    const { ok, cut } = JSON.parse(payload.toString());
-    return { ok: ok === true, cut: Number.isSafeInteger(cut) ? cut : 0 };
+    const { ok, cut, cwd, python } = JSON.parse(payload.toString());
+    return {
+      ok: ok === true,
+      cut: Number.isSafeInteger(cut) ? cut : 0,
+      cwd: String(cwd ?? ""),
+      python: String(python ?? ""),
+      images,
+    };
   } catch {
     return null;
   }

@@ -25,6 +25,7 @@ export class PythonSession implements Python {
   #connection: PythonConnection | null = null;
   #process: ProcessStream | null = null;
   #busy = false;
+  #python = "";
 
   static async open(
     context: AttachedContext,
@@ -59,10 +60,14 @@ export class PythonSession implements Python {
       const done = first === "late" ? await this.#interrupt(running, options.signal) : first;
       // The interpreter ended in the cell, or had to be ended: the next cell finds a fresh one.
       if (done === null) restarted = await this.#restart(options.signal);
+      else this.#python = done.python;
       output.skip(done?.cut ?? 0);
       return {
         output: output.text(terminalText),
         ok: first !== "late" && done !== null && done.ok,
+        images: done?.images ?? [],
+        cwd: done?.cwd ?? this.#context.paths.home,
+        python: this.#python,
         timedOut: first === "late",
         restarted,
         cutBytes: output.cutBytes,

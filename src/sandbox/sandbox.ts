@@ -39,13 +39,22 @@ export type SandboxSpec = {
   limits: SandboxLimits;
 };
 
-export type SandboxLimits = {
+export type SandboxLimits = WatchLimits & {
   startTimeoutMs: number;
-  processes: number;
   openFiles: number;
   fileBytes: number;
   /** Bound of the RAM, shared by `/`, `/tmp`, `/dev/shm` and the home directory. */
   tmpfsBytes: number;
+};
+
+/** What ends a sandbox that goes beyond it. */
+export type WatchLimits = {
+  /** Threads count. */
+  processes: number;
+  /** In RAM, of all its processes together; files in the RAM layer come on top. */
+  memoryBytes: number;
+  /** On the host's disk. */
+  diskBytes: number;
 };
 
 export interface SandboxDriver {
@@ -78,10 +87,15 @@ export type ExecResult = {
 
 export type CommandResult = {
   output: string;
-  /** Null after a timeout. Of a shell that was killed by signal n: 128 + n. */
+  /** Null where it was stopped, and while it runs. Of a shell that was killed by signal n: 128 + n. */
   exitCode: number | null;
+  /** Of a command that runs on: where the shell was before it. */
   cwd: string;
+  /** What `python` is on the shell's PATH; empty where it has none. */
+  python: string;
   timedOut: boolean;
+  /** The command runs on: `resume` reads more of it and types into it. */
+  running: boolean;
   /** The shell ended (`exit`, `exec`, `kill -9 -1`) and a fresh one took its place: state is lost. */
   shellReplaced: boolean;
   /** Bytes cut from the middle of the output. */
@@ -91,16 +105,33 @@ export type CommandResult = {
 
 /** A persistent bash on a PTY: cwd, variables, functions and background jobs survive between commands. */
 export interface Shell {
-  run(command: string, options: RunOptions): Promise<CommandResult>;
+  /** Of a command that was left running; `ended` until `resume` or the next `run` has told of its end. */
+  readonly left: "running" | "ended" | null;
+  /** Not while a command runs. */
+  run(command: string, options: CommandOptions): Promise<CommandResult>;
+  /** Types `input` into the command that was left running, and waits for it again. */
+  resume(input: string, options: CommandOptions): Promise<CommandResult>;
   close(): Promise<void>;
 }
 
 export type RunOptions = { timeoutMs: number; maxOutputBytes: number; signal?: AbortSignal };
 
+export type CommandOptions = RunOptions & {
+  /** What becomes of a command whose time is over; it is stopped unless it shall be left. */
+  late?: "stop" | "leave";
+  /** With `leave`: answer already when nothing was printed for as long. */
+  quietMs?: number;
+};
+
 export type CellResult = {
   /** What a notebook would show: stdout, stderr, the value of the last expression, the traceback. */
   output: string;
   ok: boolean;
+  /** What was displayed as PNG, as data URLs: the first few, none of them large. */
+  images: string[];
+  cwd: string;
+  /** Absolute path of the interpreter; empty before it has answered for the first time. */
+  python: string;
   timedOut: boolean;
   /** The interpreter had to be restarted: its variables are lost. */
   restarted: boolean;

@@ -1,35 +1,25 @@
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { ServiceError } from "../errors.ts";
-import { abortable, atMost } from "../lib/abortable.ts";
 import { BoundedOutput } from "../lib/bounded-output.ts";
 import { terminalText } from "../lib/terminal-text.ts";
 import type { AttachedContext } from "./attached-context.ts";
-import { type Marker, MarkerScanner } from "./marker-scanner.ts";
-import { type Exit, ProcessStream, StartError } from "./process-stream.ts";
-import type { CommandResult, RunOptions, Shell } from "./sandbox.ts";
+import { BashProcess, type Ending } from "./bash-process.ts";
+import { StartError } from "./process-stream.ts";
+import type { CommandOptions, CommandResult, Shell } from "./sandbox.ts";
 
-const SIGINT = 2;
-const SIGKILL = 9;
-const START_MS = 20_000;
-/** After C-c, and again after SIGKILL of what runs in the foreground. */
-const GRACE_MS = 500;
 /** What background jobs print between two commands: the next result shows it. */
 const IDLE_BYTES = 16_384;
 
-type Ending = Marker | Exit | "late";
-
-/** A bash on a terminal of its own. One command at a time. */
+/** A bash that is replaced when it ends. One command at a time. */
 export class BashShell implements Shell {
   readonly #context: AttachedContext;
   readonly #name: string;
-  readonly #scanner = new MarkerScanner((bytes) => this.#output.push(bytes));
+  #bash: BashProcess | null = null;
   #output = new BoundedOutput(IDLE_BYTES);
-  #process: ProcessStream | null = null;
-  #marker = Promise.withResolvers<Marker>();
-  #status = 0;
+  #lastOutputMs = 0;
   #cwd: string;
+  #python = "";
   #busy = false;
+  #isLeft = false;
 
   /** @param name of the file that carries its commands; unique in the sandbox. */
   static async open(
@@ -38,13 +28,8 @@ export class BashShell implements Shell {
     signal?: AbortSignal,
   ): Promise<BashShell> {
     const shell = new BashShell(context, name);
-    try {
-      await shell.#start(signal);
-      return shell;
-    } catch (error) {
-      shell.#kill();
-      throw error;
-    }
+    await shell.#start(signal);
+    return shell;
   }
 
   private constructor(context: AttachedContext, name: string) {
@@ -53,153 +38,147 @@ export class BashShell implements Shell {
     this.#cwd = context.paths.home;
   }
 
-  async run(command: string, options: RunOptions): Promise<CommandResult> {
+  get left(): "running" | "ended" | null {
+    if (!this.#isLeft) return null;
+    return this.#bash?.open && !this.#bash.atPrompt ? "running" : "ended";
+  }
+
+  run(command: string, options: CommandOptions): Promise<CommandResult> {
+    if (this.left === "running") throw new Error("bug: the shell runs a command already");
+    return this.#exclusively(options, async () => {
+      // It was killed between two commands, or with one that was aborted.
+      const wasGone = !this.#bash?.open;
+      const bash = wasGone ? await this.#start(options.signal) : (this.#bash as BashProcess);
+      this.#openOutput(options.maxOutputBytes);
+      bash.run(command);
+      return await this.#answer(bash, options, wasGone);
+    });
+  }
+
+  resume(input: string, options: CommandOptions): Promise<CommandResult> {
+    const bash = this.#bash;
+    if (!this.#isLeft || bash === null) throw new Error("bug: no command was left");
+    return this.#exclusively(options, async () => {
+      if (input !== "") bash.write(input);
+      return await this.#answer(bash, options, false);
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#bash?.kill();
+    await this.#bash?.exited;
+  }
+
+  async #exclusively(
+    options: CommandOptions,
+    work: () => Promise<CommandResult>,
+  ): Promise<CommandResult> {
     if (this.#busy) throw new Error("bug: the shell runs a command already");
     options.signal?.throwIfAborted();
     this.#busy = true;
-    const startMs = performance.now();
+    this.#isLeft = false;
+    let nextBytes = IDLE_BYTES;
     try {
-      // It was killed between two commands, or with one that was aborted.
-      const wasGone = !this.#process?.open;
-      if (wasGone) await this.#start(options.signal);
-      const output = this.#openOutput(options.maxOutputBytes);
-      this.#type(command);
-      const first = await this.#ending(options.timeoutMs, options.signal);
-      const ending = first === "late" ? await this.#stop(options.signal) : first;
-      const ended = !("cwd" in ending);
-      const exitCode =
-        "cwd" in ending ? ending.status : (ending.code ?? 128 + (ending.signal ?? 0));
-      if (ended) await this.#start(options.signal);
-      return {
-        output: output.text(terminalText),
-        exitCode: first === "late" ? null : exitCode,
-        cwd: this.#cwd,
-        timedOut: first === "late",
-        shellReplaced: wasGone || ended,
-        cutBytes: output.cutBytes,
-        durationMs: performance.now() - startMs,
-      };
+      const result = await work();
+      this.#isLeft = result.running;
+      if (result.running) nextBytes = options.maxOutputBytes;
+      return result;
     } catch (error) {
-      this.#kill();
+      this.#bash?.kill();
+      this.#bash = null;
       throw error;
     } finally {
-      this.#output = new BoundedOutput(IDLE_BYTES);
+      this.#output = new BoundedOutput(nextBytes);
       this.#busy = false;
     }
   }
 
-  async close(): Promise<void> {
-    const process = this.#process;
-    this.#kill();
-    await process?.exited.catch(() => {});
+  /** Waits for the end of what runs, as long as `options` say, and tells how far it came. */
+  async #answer(
+    bash: BashProcess,
+    options: CommandOptions,
+    wasGone: boolean,
+  ): Promise<CommandResult> {
+    const startMs = performance.now();
+    const output = this.#output;
+    const first = await this.#wait(bash, options, startMs);
+    const isEarly = first === "late" || first === "quiet";
+    const running = isEarly && options.late === "leave";
+    let ending: Ending | null = null;
+    if (!running) ending = isEarly ? await bash.stop(options.signal) : first;
+    if (ending && "cwd" in ending) {
+      this.#cwd = ending.cwd;
+      this.#python = ending.python;
+    }
+    const isReplaced = ending !== null && !("cwd" in ending);
+    if (isReplaced) await this.#start(options.signal);
+    return {
+      output: output.text(terminalText),
+      exitCode: isEarly || ending === null ? null : exitCodeOf(ending),
+      cwd: this.#cwd,
+      python: this.#python,
+      timedOut: first === "late",
+      running,
+      shellReplaced: wasGone || isReplaced,
+      cutBytes: output.cutBytes,
+      durationMs: performance.now() - startMs,
+    };
+  }
+
+  async #wait(
+    bash: BashProcess,
+    { timeoutMs, quietMs, signal }: CommandOptions,
+    startMs: number,
+  ): Promise<Ending | "late" | "quiet"> {
+    for (;;) {
+      const heardMs = Math.max(startMs, this.#lastOutputMs);
+      const quietEndMs = quietMs === undefined ? Number.POSITIVE_INFINITY : heardMs + quietMs;
+      const endMs = startMs + timeoutMs;
+      const waitMs = Math.min(endMs, quietEndMs) - performance.now();
+      const ending = await bash.ending(Math.max(0, waitMs), signal);
+      if (ending !== "late") return ending;
+      if (performance.now() >= endMs - 1) return "late";
+      const isQuiet = Math.max(startMs, this.#lastOutputMs) === heardMs;
+      if (isQuiet && performance.now() >= quietEndMs - 1) return "quiet";
+    }
   }
 
   /** A fresh bash, in the folder of the one before where that still exists. */
-  async #start(signal?: AbortSignal): Promise<void> {
+  async #start(signal?: AbortSignal): Promise<BashProcess> {
+    this.#bash = null;
     try {
-      await this.#startIn(this.#cwd, signal);
+      this.#bash = await this.#startIn(this.#cwd, signal);
     } catch (error) {
       if (!(error instanceof StartError)) throw error;
       this.#cwd = this.#context.paths.home;
-      await this.#startIn(this.#cwd, signal).catch((second) => {
+      this.#bash = await this.#startIn(this.#cwd, signal).catch((second) => {
         if (!(second instanceof StartError)) throw second;
         const what = "cannot start bash: the image must have one";
         throw new ServiceError("image_invalid", what, { cause: second });
       });
     }
+    return this.#bash;
   }
 
-  async #startIn(cwd: string, signal?: AbortSignal): Promise<void> {
-    const { channel, paths, env } = this.#context;
-    const nonce = this.#expectMarker();
-    const rc = join(paths.assets, "shell-rc.bash");
-    const process = new ProcessStream(
-      channel,
-      {
-        kind: "terminal",
-        cwd,
-        argv: ["bash", "--noprofile", "--noediting", "--rcfile", rc, "-i"],
-        env: { ...env, ROLLOUT_NONCE: nonce },
-      },
-      (bytes) => {
-        if (this.#process !== process) return;
-        const marker = this.#scanner.push(bytes);
-        if (marker !== null) this.#marker.resolve(marker);
-      },
-    );
-    this.#process = process;
-    this.#status = 0;
-    await abortable(process.started, signal);
-    const ending = await this.#ending(START_MS, signal);
-    if (ending !== "late" && "cwd" in ending) return;
-    this.#kill();
-    throw new ServiceError("sandbox_protocol", "bash started but did not come to its prompt");
-  }
-
-  #expectMarker(): string {
-    const nonce = crypto.randomUUID();
-    this.#marker = Promise.withResolvers<Marker>();
-    this.#scanner.expect(nonce);
-    return nonce;
+  #startIn(cwd: string, signal?: AbortSignal): Promise<BashProcess> {
+    const onOutput = (bytes: Buffer) => {
+      this.#lastOutputMs = performance.now();
+      this.#output.push(bytes);
+    };
+    return BashProcess.start(this.#context, { name: this.#name, cwd, onOutput, signal });
   }
 
   /** What came since the last command goes in front, as a terminal would show it. */
-  #openOutput(maxBytes: number): BoundedOutput {
+  #openOutput(maxBytes: number): void {
     const output = new BoundedOutput(maxBytes);
     const { head, tail } = this.#output.parts();
     output.push(head);
+    output.skip(this.#output.cutBytes);
     output.push(tail);
     this.#output = output;
-    return output;
   }
+}
 
-  /**
-   * The text goes through a file, so that neither the terminal's line limit nor its control characters
-   * touch it. The sandbox has the folder read-only: it can put no link in our way. `&&` or `||` hands
-   * `$?` of the last command on without failing in the eyes of `set -e` and `trap ERR`.
-   */
-  #type(command: string): void {
-    const nonce = this.#expectMarker();
-    const file = join("shell", this.#name);
-    writeFileSync(join(this.#context.dir, "ro", file), command.replaceAll("\0", ""));
-    const begin = `{ __rollout_begin ${nonce} ${join(this.#context.paths.assets, file)}; }`;
-    const then = this.#status === 0 ? "&&" : "||";
-    // After a text that ended within a quote bash takes the next `{` for a word, unless a line came between.
-    const reset = this.#status === 0 ? "" : "\n";
-    const line = `${reset} ${begin} 2>/dev/null ${then} eval -- "$__rollout_text"; { __rollout_end; } 2>/dev/null\n`;
-    this.#process?.typeAfterReset(line);
-  }
-
-  async #ending(timeoutMs: number, signal?: AbortSignal): Promise<Ending> {
-    const process = this.#process as ProcessStream;
-    const either = Promise.race<Marker | Exit>([this.#marker.promise, process.exited]);
-    const ending = await abortable(atMost(either, timeoutMs, "late" as const), signal);
-    if (ending !== "late" && "cwd" in ending) {
-      this.#status = ending.status;
-      this.#cwd = ending.cwd;
-    }
-    return ending;
-  }
-
-  /** Gently first, so that variables and folder survive; the shell itself only where nothing helps. */
-  async #stop(signal?: AbortSignal): Promise<Marker | Exit> {
-    const process = this.#process as ProcessStream;
-    process.signal(SIGINT, "foreground");
-    let ending = await this.#ending(GRACE_MS, signal);
-    if (ending !== "late") return ending;
-    process.signal(SIGKILL, "foregroundButLeader");
-    ending = await this.#ending(GRACE_MS, signal);
-    if (ending !== "late") return ending;
-    this.#kill();
-    return await abortable(process.exited, signal);
-  }
-
-  /** The shell and what it runs in front; its background jobs live on, as after `kill -9 $$`. */
-  #kill(): void {
-    const process = this.#process;
-    this.#process = null;
-    if (!process?.open) return;
-    process.signal(SIGKILL, "foregroundButLeader");
-    process.signal(SIGKILL);
-  }
+function exitCodeOf(ending: Ending): number {
+  return "cwd" in ending ? ending.status : (ending.code ?? 128 + (ending.signal ?? 0));
 }

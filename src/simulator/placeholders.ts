@@ -5,6 +5,10 @@
 const PLACEHOLDER = /\{\{observation(?::((?:\\.|[^{}\\]|\{[^{}]*\})*))?\}\}/g;
 const MAX_SHOWN_CHARS = 200;
 
+/** What the tools say under their output about the shell or the interpreter. */
+const FOOTERS =
+  /(?:(?:^|\n)\[(?:The command|Jupyter|Current working|Python interpreter|Command finished)[^\n]*\])+$/;
+
 type Filled = { ok: true; text: string } | { ok: false; problem: string };
 
 /** What is wrong with a template, or null. */
@@ -21,12 +25,13 @@ export function placeholderProblem(template: string): string | null {
   return rest.includes("{{observation") ? "a placeholder {{observation…}} is not closed" : null;
 }
 
-/** Puts what the tools printed last, or the first group of an expression in it, into a template. */
+/** Puts what the tools printed last, or the first group of an expression in their answer, into a template. */
 export function fillIn(template: string, observation: string | null): Filled {
   let problem: string | null = null;
   const text = template.replace(PLACEHOLDER, (whole, expression: string | undefined) => {
     if (observation === null) problem = `${whole} stands before the first tool message`;
-    if (observation === null || expression === undefined) return observation ?? "";
+    if (observation === null) return "";
+    if (expression === undefined) return observation.replace(FOOTERS, "");
     const found = new RegExp(expression, "m").exec(observation);
     if (!found) {
       const shown = JSON.stringify(observation.slice(0, MAX_SHOWN_CHARS));

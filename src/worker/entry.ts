@@ -7,6 +7,7 @@ import { attachSandbox } from "../sandbox/attach.ts";
 import { createDriver } from "../sandbox/driver.ts";
 import { endReported } from "../sandbox/end-reported.ts";
 import type { SandboxHandle } from "../sandbox/sandbox.ts";
+import { watchSandbox } from "../sandbox/watchdog.ts";
 import { createLog } from "../telemetry/log.ts";
 import { runStage, type StageParts } from "./run-stage.ts";
 
@@ -31,6 +32,7 @@ function setUp(settings: WorkerSettings): void {
     settings,
     driver: createDriver(settings.driver, settings),
     attach: attachSandbox,
+    watch: (handle) => watchSandbox(handle, settings.sandbox),
     end: (handle) => endReported(handle, log),
     engines: { chat: openAiChat(), tokens: tokenEngine(), tokenModel: tokenModels() },
   };

@@ -18,6 +18,8 @@ export type StageParts = {
   attach(handle: SandboxHandle, signal: AbortSignal): Promise<Sandbox>;
   /** Does not fail: what could not be cleaned up is told to the operator. */
   end(handle: SandboxHandle): Promise<void>;
+  /** Ends a sandbox that goes beyond its limits; `crossed` says by which. */
+  watch(handle: SandboxHandle): Disposable & { readonly crossed: AbortSignal };
   engines: Engines;
   sandboxStarted(handle: SandboxHandle): void;
 };
@@ -192,7 +194,8 @@ class StageRun {
   ): Promise<T> {
     if (!this.handle) return abortable(work(null, this.#signal), this.#signal);
     const sandbox = await this.#parts.attach(this.handle, this.#signal);
-    const signal = AbortSignal.any([this.#signal, sandbox.died]);
+    using watch = this.#parts.watch(this.handle);
+    const signal = AbortSignal.any([this.#signal, watch.crossed, sandbox.died]);
     const result = await abortable(work(sandbox, signal), signal);
     // Where the sandbox is ended instead, that also cuts this thread's connection.
     if (this.#keepsSandbox) await sandbox.detach();

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { ToolName } from "../../src/agent/tool.ts";
 import { createTools } from "../../src/agent/tools.ts";
-import type { CellResult, CommandResult } from "../../src/sandbox/sandbox.ts";
+import type { CellResult } from "../../src/sandbox/sandbox.ts";
 import { failureOf } from "../support/failure.ts";
 import { FakeSandbox } from "../support/fake-sandbox.ts";
 
@@ -14,76 +14,11 @@ function setup(name: ToolName, sandbox: FakeSandbox | null = new FakeSandbox()) 
   return { tool, sandbox: sandbox as FakeSandbox, signal };
 }
 
-async function bash(result: Partial<CommandResult>, args = {}) {
-  const { tool, sandbox } = setup("execute_bash");
-  sandbox.onCommand = async () => result;
-  return await tool.run({ command: "ls", ...args });
-}
-
 async function ipython(result: Partial<CellResult>) {
   const { tool, sandbox } = setup("execute_ipython_cell");
   sandbox.onCell = async () => result;
   return await tool.run({ code: "1" });
 }
-
-describe("execute_bash", () => {
-  test("shows the output, the exit code and where the shell is", async () => {
-    expect(await bash({ output: "a\nb\n", exitCode: 2 })).toEqual({
-      text: "a\nb\n[The command completed with exit code 2.]\n[Current working directory: /work]",
-      ok: true,
-    });
-  });
-
-  test("of a silent command only the notes are shown, and a place that is not known is left out", async () => {
-    const text = "[The command completed with exit code 0.]";
-    expect(await bash({ output: "", cwd: "" })).toEqual({ text, ok: true });
-  });
-
-  test("says after how long a command was stopped", async () => {
-    expect(
-      await bash({ output: "slow", exitCode: null, timedOut: true }, { timeout: 2.5 }),
-    ).toEqual({
-      text: "slow\n[The command timed out after 2.5 seconds.]\n[Current working directory: /work]",
-      ok: false,
-    });
-  });
-
-  test("says when the shell was replaced", async () => {
-    const notes = [
-      "[The command completed with exit code 137.]",
-      "[The shell ended and was replaced: its variables and background jobs are lost.]",
-      "[Current working directory: /work]",
-    ];
-    expect(await bash({ exitCode: 137, shellReplaced: true })).toEqual({
-      text: notes.join("\n"),
-      ok: true,
-    });
-  });
-
-  test("takes a time limit from the model in seconds, up to its own", async () => {
-    const { tool, sandbox, signal } = setup("execute_bash");
-    for (const timeout of [1.5, 31, 0, -1, "soon", undefined]) {
-      await tool.run({ command: "ls", timeout });
-    }
-    expect(sandbox.commands[0]).toEqual({
-      text: "ls",
-      timeoutMs: 1500,
-      maxOutputBytes: 1000,
-      signal,
-    });
-    expect(sandbox.commands.map(({ timeoutMs }) => timeoutMs)).toEqual([
-      1500, 30_000, 30_000, 30_000, 30_000, 30_000,
-    ]);
-  });
-
-  test("opens one shell for all its commands, and none before the first", async () => {
-    const { tool, sandbox } = setup("execute_bash");
-    expect(sandbox.shells).toBe(0);
-    await tool.run({ command: "a" });
-    await tool.run({ command: "b" });
-    expect(sandbox.shells).toBe(1);
-  });
-});
 
 describe("execute_ipython_cell", () => {
   test("shows what a notebook would", async () => {
@@ -110,6 +45,18 @@ describe("execute_ipython_cell", () => {
       text: "1\n[Execution timed out (30 seconds).]\n[The interpreter was restarted: its variables are lost.]",
       ok: false,
     });
+  });
+
+  test("shows what it knows of pictures, the folder and the interpreter, in this order", async () => {
+    const images = ["data:image/png;base64,cG5n"];
+    const cell = { output: "1\n", images, cwd: "/work", python: "/usr/bin/python3" };
+    const lines = [
+      "1",
+      "![image](data:image/png;base64, ...) already displayed to user",
+      "[Jupyter current working directory: /work]",
+      "[Jupyter Python interpreter: /usr/bin/python3]",
+    ];
+    expect(await ipython(cell)).toEqual({ text: lines.join("\n"), ok: true });
   });
 
   test("runs its cells in one session, with the limits and the signal of the rollout", async () => {

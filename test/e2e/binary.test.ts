@@ -120,7 +120,7 @@ describe("the compiled binary, run from an unrelated directory", () => {
         "tool",
         "assistant",
       ]);
-      expect(right?.trajectory?.messages[3]?.content).toBe("42");
+      expect(right?.trajectory?.messages[3]?.content).toStartWith("42\n[Jupyter current");
       expect(right?.trajectory?.turns.every(({ engine_ms }) => engine_ms > 0)).toBe(true);
       // What was recorded before the end is returned.
       expect(overdue?.trajectory?.messages.at(-1)?.role).toBe("assistant");

@@ -28,6 +28,8 @@ export const LIMITS = {
   openFiles: 1024,
   fileBytes: 1_000_000_000,
   tmpfsBytes: 64 * 1024 * 1024,
+  memoryBytes: 2_000_000_000,
+  diskBytes: 2_000_000_000,
 };
 export const NO_ABORT = new AbortController().signal;
 export const EXEC = { timeoutMs: 20_000, maxOutputBytes: 100_000 };

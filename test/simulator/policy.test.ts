@@ -65,6 +65,9 @@ test("a placeholder may stand in braces", () => {
     { content: "\\boxed{{{observation}}} \\boxed{{{observation:(\\d+)}}} {{other}}" },
   ]);
   expect(ask(file, [user("x"), tool("4")]).said.content).toBe("\\boxed{4} \\boxed{4} {{other}}");
+  const footers = "[Jupyter current working directory: /a]\n[Jupyter Python interpreter: /b]";
+  const noted = ask(file, [user("x"), tool(`4\n${footers}`)]).said.content;
+  expect(noted).toBe("\\boxed{4} \\boxed{4} {{other}}");
 });
 
 test.each([

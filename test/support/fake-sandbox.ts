@@ -1,8 +1,8 @@
 import type {
   CellResult,
+  CommandOptions,
   CommandResult,
   Python,
-  RunOptions,
   Sandbox,
   SandboxHandle,
   Shell,
@@ -14,7 +14,7 @@ export function fakeHandle(id: string): SandboxHandle {
   return { id, driver: "host", dir: `/none/${id}`, ...control, ...holder, isolation: null };
 }
 
-type Asked = { text: string } & RunOptions;
+type Asked = { text: string } & CommandOptions;
 
 /** A sandbox whose shell and Python answer what the test says, and which dies when the test says so. */
 export class FakeSandbox implements Sandbox {
@@ -22,6 +22,7 @@ export class FakeSandbox implements Sandbox {
   readonly commands: Asked[] = [];
   readonly cells: Asked[] = [];
   shells = 0;
+  left: Shell["left"] = null;
   pythons = 0;
   detached = false;
   onCommand: (asked: Asked) => Promise<Partial<CommandResult>> = async () => ({});
@@ -43,13 +44,20 @@ export class FakeSandbox implements Sandbox {
 
   async shell(): Promise<Shell> {
     this.shells++;
+    const answer = async (text: string, options: CommandOptions) => {
+      this.commands.push({ text, ...options });
+      const result = await this.onCommand({ text, ...options });
+      const ended = { exitCode: 0, timedOut: false, running: false, shellReplaced: false };
+      const where = { cwd: "/work", python: "" };
+      return { output: "", ...where, ...ended, cutBytes: 0, durationMs: 1, ...result };
+    };
+    const fake = this;
     return {
-      run: async (text, options) => {
-        this.commands.push({ text, ...options });
-        const result = await this.onCommand({ text, ...options });
-        const ended = { exitCode: 0, timedOut: false, shellReplaced: false };
-        return { output: "", cwd: "/work", ...ended, cutBytes: 0, durationMs: 1, ...result };
+      get left() {
+        return fake.left;
       },
+      run: answer,
+      resume: answer,
       close: async () => {},
     };
   }
@@ -61,7 +69,8 @@ export class FakeSandbox implements Sandbox {
         this.cells.push({ text, ...options });
         const result = await this.onCell({ text, ...options });
         const ended = { ok: true, timedOut: false, restarted: false };
-        return { output: "", ...ended, cutBytes: 0, durationMs: 1, ...result };
+        const rest = { images: [], cwd: "", python: "", cutBytes: 0, durationMs: 1 };
+        return { output: "", ...ended, ...rest, ...result };
       },
       close: async () => {},
     };

@@ -150,6 +150,39 @@ describe("a stage without a sandbox", () => {
   });
 });
 
+describe("a sandbox that goes beyond its limits", () => {
+  const OOM = new ServiceError("oom", "the sandbox had 8 bytes of memory, and may have 6");
+
+  test("fails the job by that limit, not by the sandbox's death, and is watched no longer", async () => {
+    const crossing = new AbortController();
+    let watching = "";
+    const watch = ({ id }: { id: string }) => {
+      watching = id;
+      return { crossed: crossing.signal, [Symbol.dispose]: () => (watching = "nothing") };
+    };
+    const hog = calls(["execute_ipython_cell", { code: "x = [0] * 10**12" }]);
+    const t = setup([hog], { watch });
+    t.sandbox.onCell = () => {
+      expect(watching).toBe("s1");
+      queueMicrotask(() => {
+        crossing.abort(OOM);
+        t.sandbox.die(DIED);
+      });
+      return NEVER;
+    };
+    const finished = await t.run(startOf("run"));
+    expect(finished.error).toEqual({
+      code: "oom",
+      message: OOM.message,
+      boundary: "policy",
+      retryable: false,
+    });
+    expect(messagesOf(finished)).toEqual(["system", "user", "assistant"]);
+    expect(t.events).toEqual(["attach s1", "end s1"]);
+    expect(watching).toBe("nothing");
+  });
+});
+
 test("a kind that this version does not know fails the job, not the thread", async () => {
   const t = setup();
   const { error } = await t.run(startOf("run", { taskKind: "gone" }));

@@ -18,6 +18,8 @@ export const SETTINGS: WorkerSettings = {
     openFiles: 3,
     fileBytes: 4,
     tmpfsBytes: 5,
+    memoryBytes: 6,
+    diskBytes: 7,
   },
   engineCallTimeoutMs: 1234,
   maxReplyBytes: 5678,
@@ -91,6 +93,7 @@ export function setup(script: Scripted[] = [], changes: Partial<StageParts> = {}
     async end({ id }) {
       events.push(`end ${id}`);
     },
+    watch: () => ({ crossed: new AbortController().signal, [Symbol.dispose]: () => {} }),
     engines: fakeEngines(new FakeEngine(script)),
     sandboxStarted: ({ id }) => events.push(`tell ${id}`),
     ...changes,

@@ -1,5 +1,6 @@
+import { PYTHON_START_TIMEOUT_MS } from "../../agent/ipython-tool.ts";
 import { runAgent } from "../../agent/loop.ts";
-import { createTools, PYTHON_START_TIMEOUT_MS } from "../../agent/tools.ts";
+import { createTools } from "../../agent/tools.ts";
 import { ServiceError } from "../../errors.ts";
 import type { Sandbox } from "../../sandbox/sandbox.ts";
 import { lastBoxed } from "../../verifiers/boxed.ts";
@@ -49,9 +50,11 @@ export const math: TaskKind<MathInstance> = {
 
   async run(instance, context) {
     const { options, sandbox, signal, recorder } = context;
+    const quietMs = options.agent?.tool_quiet_ms;
     const limits = {
       toolTimeoutMs: options.agent?.tool_timeout_ms ?? DEFAULT_TOOL_TIMEOUT_MS,
       maxOutputBytes: MAX_OBSERVATION_BYTES,
+      ...(quietMs === undefined ? {} : { quietMs }),
     };
     const tools = createTools(options.agent?.tools ?? math.tools, { sandbox, limits, signal });
     const schemas = tools.map((tool) => tool.schema);

@@ -21,6 +21,9 @@ export function pythonTests(setup: Setup): void {
     expect(await it.run(code)).toEqual({
       output: "out\nerr\n42\n",
       ok: true,
+      images: [],
+      cwd: expect.stringMatching(/^\/.*home$/),
+      python: expect.stringMatching(/^\/.*python/),
       timedOut: false,
       restarted: false,
       cutBytes: 0,
@@ -63,6 +66,26 @@ export function pythonTests(setup: Setup): void {
     expect(result.output).toEndWith("xxx\nlast\n");
     expect(result.output).toContain("\n[... 49999012 bytes cut ...]\n");
     expect(result).toMatchObject({ ok: true, cutBytes: 49_999_012 });
+  });
+
+  test("without IPython plain Python serves, which keeps names and shows values as well", async () => {
+    await using bundle = await setup();
+    const sandbox = await bundle.open();
+    // The user's own start-up file hides it.
+    const home = (await sandbox.exec(["sh", "-c", "pwd"], EXEC)).stdout.trim();
+    const site = `import site, os; p = site.getusersitepackages(); os.makedirs(p, exist_ok=True); open(p + '/usercustomize.py', 'w').write("import sys; sys.modules['IPython'] = None")`;
+    await sandbox.exec(["python3", "-c", site], { ...EXEC, env: { HOME: home } });
+    const python = await sandbox.python({ startTimeoutMs: 20_000 });
+    expect(await python.run("'get_ipython' in globals()", EXEC)).toMatchObject({
+      output: "False\n",
+    });
+    expect(await python.run("x = 20", EXEC)).toMatchObject({ output: "", ok: true });
+    expect(await python.run("import os; os.chdir('/usr')\n2 * x", EXEC)).toMatchObject({
+      output: "40\n",
+      ok: true,
+      cwd: "/usr",
+    });
+    expect((await python.run("x / 0", EXEC)).output).toContain("ZeroDivisionError");
   });
 
   test("standard input is at its end", async () => {

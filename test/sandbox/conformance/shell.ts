@@ -29,7 +29,9 @@ export function shellTests(setup: Setup): void {
       output: "hello\n",
       exitCode: 3,
       cwd: "/usr",
+      python: expect.any(String),
       timedOut: false,
+      running: false,
       shellReplaced: false,
       cutBytes: 0,
       durationMs: expect.any(Number),
@@ -132,6 +134,60 @@ done`;
     const deaf = `bash -c 'trap "" INT; while :; do sleep 1; done'`;
     expect(await it.result(deaf, SHORT)).toMatchObject({ timedOut: true, shellReplaced: false });
     expect(await it.run("echo $x")).toBe("kept\n");
+  });
+
+  test("a command that is left running can be read, typed into, and told of its end", async () => {
+    await using it = await shellOf(setup);
+    const leave = { ...SHORT, late: "leave" } as const;
+    const late = await it.shell.run("cd /usr; echo begun; read x; echo got $x", leave);
+    expect(late).toMatchObject({
+      output: "begun\n",
+      exitCode: null,
+      timedOut: true,
+      running: true,
+    });
+    expect(it.shell.left).toBe("running");
+    const quiet = await it.shell.resume("", { ...leave, timeoutMs: 20_000, quietMs: 100 });
+    expect(quiet).toMatchObject({ output: "", timedOut: false, running: true });
+    const ended = await it.shell.resume("it\n", { ...leave, timeoutMs: 20_000 });
+    const end = { output: "got it\n", exitCode: 0, cwd: "/usr", running: false, timedOut: false };
+    expect(ended).toMatchObject(end);
+    expect(it.shell.left).toBeNull();
+  });
+
+  test("what a command left running prints after all comes in front of the next one's", async () => {
+    await using it = await shellOf(setup);
+    const waiting = "until [ -e go ]; do sleep 0.02; done; echo late";
+    await it.shell.run(waiting, { ...SHORT, late: "leave" });
+    await it.sandbox.writeFile("go", "");
+    await waitFor(() => it.shell.left === "ended", "the end");
+    expect(await it.run("echo next")).toBe("late\nnext\n");
+  });
+
+  test("a shell that ends with a command left running is replaced", async () => {
+    await using it = await shellOf(setup);
+    await it.shell.run("read x; exit 9", { ...SHORT, late: "leave" });
+    const ended = await it.shell.resume("go\n", RUN);
+    expect(ended).toMatchObject({ exitCode: 9, running: false, shellReplaced: true });
+    expect(await it.run("echo alive")).toBe("alive\n");
+  });
+
+  test("the interpreter that `python` is comes with each answer, also when it changes", async () => {
+    await using it = await shellOf(setup);
+    const make = "mkdir -p bin; printf '#!/bin/sh\\necho fake\\n' >bin/python; chmod +x bin/python";
+    const made = await it.result(`${make}; PATH=$PWD/bin:$PATH`);
+    expect(made.python).toBe(`${made.cwd}/bin/python`);
+    expect(await it.run("python")).toBe("fake\n");
+    expect((await it.result("PATH=/nowhere")).python).toBe("");
+  });
+
+  test("to look the interpreter up does not tie the shell to it", async () => {
+    await using it = await shellOf(setup);
+    await it.run(`mkdir a b; PATH=$PWD/a:$PWD/b:$PATH
+printf '#!/bin/sh\\necho old\\n' >b/python; chmod +x b/python`);
+    expect(await it.run("sed s/old/new/ b/python >a/python; chmod +x a/python; python")).toBe(
+      "new\n",
+    );
   });
 
   test("a shell that ignores the interrupt itself is replaced", async () => {

@@ -104,12 +104,12 @@ describe("RUN", () => {
     const script = [calls(["execute_bash", { command: "ls" }]), says("never asked for")];
     const t = setup(script, {
       sampling: { seed: 7 },
-      agent: { max_turns: 1, tool_timeout_ms: 50, tools: ["execute_bash"] },
+      agent: { max_turns: 1, tool_timeout_ms: 50, tool_quiet_ms: 9, tools: ["execute_bash"] },
     });
     expect(await t.run()).toEqual({ stop_reason: "max_turns", final_message: null, turns: 1 });
     expect(t.engine.requests.map(({ sampling }) => sampling)).toEqual([{ seed: 7 }]);
     expect(t.toolNames()).toEqual(["execute_bash"]);
-    expect(t.sandbox.commands.map(({ timeoutMs }) => timeoutMs)).toEqual([50]);
+    expect(t.sandbox.commands).toMatchObject([{ timeoutMs: 50, quietMs: 9 }]);
   });
 
   test("an engine's failure is the rollout's", async () => {

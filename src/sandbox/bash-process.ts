@@ -1,0 +1,145 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { ServiceError } from "../errors.ts";
+import { abortable, atMost } from "../lib/abortable.ts";
+import type { AttachedContext } from "./attached-context.ts";
+import { type Marker, MarkerScanner } from "./marker-scanner.ts";
+import { type Exit, ProcessStream } from "./process-stream.ts";
+
+const SIGINT = 2;
+const SIGKILL = 9;
+const START_MS = 20_000;
+/** After C-c, and again after SIGKILL of what runs in the foreground. */
+const GRACE_MS = 500;
+
+/** How a command ended: back at the prompt, or with the shell itself. */
+export type Ending = Marker | Exit;
+
+export type BashOptions = {
+  /** Of the file that carries its commands; unique in the sandbox. */
+  name: string;
+  cwd: string;
+  /** Sees bytes that are only valid during the call. */
+  onOutput(bytes: Buffer): void;
+  signal?: AbortSignal | undefined;
+};
+
+/** One bash on a terminal, from its start to its end. */
+export class BashProcess {
+  readonly #context: AttachedContext;
+  readonly #name: string;
+  readonly #process: ProcessStream;
+  readonly #scanner: MarkerScanner;
+  #marker = Promise.withResolvers<Marker>();
+  #status = 0;
+  #killed = false;
+  #atPrompt = false;
+
+  /** @throws StartError, ServiceError `sandbox_protocol`, or the abort reason. */
+  static async start(context: AttachedContext, options: BashOptions): Promise<BashProcess> {
+    const bash = new BashProcess(context, options);
+    try {
+      await abortable(bash.#process.started, options.signal);
+      const ending = await bash.ending(START_MS, options.signal);
+      if (ending !== "late" && "cwd" in ending) return bash;
+      throw new ServiceError("sandbox_protocol", "bash started but did not come to its prompt");
+    } catch (error) {
+      bash.kill();
+      throw error;
+    }
+  }
+
+  private constructor(context: AttachedContext, { name, cwd, onOutput }: BashOptions) {
+    this.#context = context;
+    this.#name = name;
+    this.#scanner = new MarkerScanner((bytes) => {
+      if (!this.#killed) onOutput(bytes);
+    });
+    const nonce = this.#expectMarker();
+    const rc = join(context.paths.assets, "shell-rc.bash");
+    const argv = ["bash", "--noprofile", "--noediting", "--rcfile", rc, "-i"];
+    const env = { ...context.env, ROLLOUT_NONCE: nonce };
+    this.#process = new ProcessStream(
+      context.channel,
+      { kind: "terminal", cwd, argv, env },
+      (bytes) => this.#take(bytes),
+    );
+  }
+
+  get open(): boolean {
+    return this.#process.open;
+  }
+
+  /** Whether the command that was run last has ended, and the shell has not. */
+  get atPrompt(): boolean {
+    return this.#atPrompt;
+  }
+
+  /** Resolves also where it could not be started. */
+  get exited(): Promise<unknown> {
+    return this.#process.exited.catch(() => {});
+  }
+
+  /**
+   * The text goes through a file, so that neither the terminal's line limit nor its control characters
+   * touch it. The sandbox has the folder read-only: it can put no link in our way. `&&` or `||` hands
+   * `$?` of the last command on without failing in the eyes of `set -e` and `trap ERR`.
+   */
+  run(command: string): void {
+    const nonce = this.#expectMarker();
+    const file = join("shell", this.#name);
+    writeFileSync(join(this.#context.dir, "ro", file), command.replaceAll("\0", ""));
+    const begin = `{ __rollout_begin ${nonce} ${join(this.#context.paths.assets, file)}; }`;
+    const then = this.#status === 0 ? "&&" : "||";
+    // After a text that ended within a quote bash takes the next `{` for a word, unless a line came between.
+    const reset = this.#status === 0 ? "" : "\n";
+    const line = `${reset} ${begin} 2>/dev/null ${then} eval -- "$__rollout_text"; { __rollout_end; } 2>/dev/null\n`;
+    this.#process.typeAfterReset(line);
+  }
+
+  /** To the terminal, for whoever reads there; control characters mean what they mean there. */
+  write(input: string): void {
+    this.#process.write(Buffer.from(input));
+  }
+
+  async ending(timeoutMs: number, signal?: AbortSignal): Promise<Ending | "late"> {
+    const either = Promise.race<Ending>([this.#marker.promise, this.#process.exited]);
+    return await abortable(atMost(either, timeoutMs, "late" as const), signal);
+  }
+
+  /** Gently first, so that variables and folder survive; the shell itself only where nothing helps. */
+  async stop(signal?: AbortSignal): Promise<Ending> {
+    this.#process.signal(SIGINT, "foreground");
+    let ending = await this.ending(GRACE_MS, signal);
+    if (ending !== "late") return ending;
+    this.#process.signal(SIGKILL, "foregroundButLeader");
+    ending = await this.ending(GRACE_MS, signal);
+    if (ending !== "late") return ending;
+    this.kill();
+    return await abortable(this.#process.exited, signal);
+  }
+
+  /** The shell and what it runs in front; its background jobs live on, as after `kill -9 $$`. */
+  kill(): void {
+    this.#killed = true;
+    if (!this.open) return;
+    this.#process.signal(SIGKILL, "foregroundButLeader");
+    this.#process.signal(SIGKILL);
+  }
+
+  #expectMarker(): string {
+    const nonce = crypto.randomUUID();
+    this.#marker = Promise.withResolvers<Marker>();
+    this.#atPrompt = false;
+    this.#scanner.expect(nonce);
+    return nonce;
+  }
+
+  #take(bytes: Buffer): void {
+    const marker = this.#scanner.push(bytes);
+    if (marker === null) return;
+    this.#status = marker.status;
+    this.#atPrompt = true;
+    this.#marker.resolve(marker);
+  }
+}

@@ -1,0 +1,138 @@
+import { join } from "node:path";
+import { type ErrorCode, ServiceError } from "../errors.ts";
+import {
+  descendantsOf,
+  isRunning,
+  proportionalBytes,
+  residentBytes,
+  taskCount,
+} from "../lib/proc.ts";
+import { diskUsage } from "./disk-usage.ts";
+import { killSandbox } from "./end.ts";
+import type { SandboxHandle, WatchLimits } from "./sandbox.ts";
+
+/** Nothing fills memory faster, so that the next look comes before what is left can be used up. */
+const FASTEST_BYTES_PER_MS = 4_000_000;
+const MIN_LOOK_MS = 30;
+const MAX_LOOK_MS = 500;
+
+/** So long it may stand at the limit of processes: a build may touch it, a fork bomb stays. */
+const FULL_MS = 1000;
+
+/** So far beyond what the kernel enforces it can only be where it does not, as for root. */
+const FAR_ABOVE = 1.2;
+
+const DISK_LOOK_MS = 1000;
+/** The share of time that goes into walking a tree is at most one of so many parts. */
+const DISK_REST = 10;
+/** What the sandbox can write on the host's disk. */
+const WRITABLE = ["overlay", "io", "home"];
+
+export type Watch = Disposable & {
+  /** Aborted with `oom`, `pids_limit` or `disk_limit` just before the sandbox is killed. */
+  readonly crossed: AbortSignal;
+};
+
+/**
+ * Looks at what a sandbox uses, as long as it is watched, and kills it when it goes beyond `limits`. It
+ * needs no rights and so is no wall: between two looks memory can grow by what a process touches meanwhile.
+ */
+export function watchSandbox(handle: SandboxHandle, limits: WatchLimits): Watch {
+  const watchdog = new Watchdog(handle, limits);
+  watchdog.lookAtProcesses();
+  watchdog.lookAtDisk();
+  return watchdog;
+}
+
+class Watchdog implements Watch {
+  readonly #handle: SandboxHandle;
+  readonly #limits: WatchLimits;
+  readonly #crossed = new AbortController();
+  readonly #timers = new Set<Timer>();
+  #fullSinceMs: number | null = null;
+  #ended = false;
+
+  constructor(handle: SandboxHandle, limits: WatchLimits) {
+    this.#handle = handle;
+    this.#limits = limits;
+  }
+
+  get crossed(): AbortSignal {
+    return this.#crossed.signal;
+  }
+
+  lookAtProcesses(): void {
+    if (this.#isOver()) return;
+    const { memoryBytes, processes } = this.#limits;
+    const { starterPid, holderPid } = this.#handle;
+    const pids = [starterPid, ...descendantsOf(starterPid, processes * FAR_ABOVE + 1)];
+    // The kernel counts the starter's threads as well, but its memory is not the sandbox's.
+    this.#checkTasks(pids);
+    const used = memoryOf(pids.slice(pids.indexOf(holderPid)), memoryBytes);
+    if (used > memoryBytes) this.#end("oom", used, memoryBytes, "bytes of memory");
+    const leftMs = (memoryBytes - used) / FASTEST_BYTES_PER_MS;
+    this.#later(Math.min(MAX_LOOK_MS, Math.max(MIN_LOOK_MS, leftMs)), () => this.lookAtProcesses());
+  }
+
+  #checkTasks(pids: number[]): void {
+    const { processes } = this.#limits;
+    const tasks = pids.reduce((sum, pid) => sum + taskCount(pid), 0);
+    const nowMs = performance.now();
+    this.#fullSinceMs = tasks < processes ? null : (this.#fullSinceMs ?? nowMs);
+    const isStuck = this.#fullSinceMs !== null && nowMs - this.#fullSinceMs >= FULL_MS;
+    if (!isStuck && tasks <= processes * FAR_ABOVE) return;
+    this.#end("pids_limit", tasks, processes, "processes and threads");
+  }
+
+  async lookAtDisk(): Promise<void> {
+    const startMs = performance.now();
+    const roots = WRITABLE.map((name) => join(this.#handle.dir, name));
+    for await (const used of diskUsage(roots)) {
+      if (this.#isOver()) return;
+      const { diskBytes } = this.#limits;
+      if (used > diskBytes) this.#end("disk_limit", used, diskBytes, "bytes on disk");
+    }
+    const tookMs = performance.now() - startMs;
+    this.#later(Math.max(DISK_LOOK_MS, tookMs * DISK_REST), () => this.lookAtDisk());
+  }
+
+  [Symbol.dispose](): void {
+    this.#ended = true;
+    for (const timer of this.#timers) clearTimeout(timer);
+  }
+
+  #isOver(): boolean {
+    const { holderPid, holderStartTime } = this.#handle;
+    return this.#ended || !isRunning(holderPid, holderStartTime);
+  }
+
+  /** The reason first: what waits for the sandbox must not learn of its death before. */
+  #end(code: ErrorCode, used: number, limit: number, what: string): void {
+    if (this.#ended) return;
+    this[Symbol.dispose]();
+    const message = `the sandbox had ${used} ${what}, and may have ${limit}`;
+    this.#crossed.abort(new ServiceError(code, message));
+    killSandbox(this.#handle);
+  }
+
+  #later(ms: number, look: () => void): void {
+    if (this.#ended) return;
+    const timer = setTimeout(() => {
+      this.#timers.delete(timer);
+      look();
+    }, ms);
+    this.#timers.add(timer);
+  }
+}
+
+/** The cheap sum counts what is shared once for each: only where it is too much the exact one is taken. */
+function memoryOf(pids: number[], limit: number): number {
+  const sum = sumOf(pids, residentBytes);
+  if (sum <= limit) return sum;
+  // Again, where there is no exact one: the process may have ended since, and shared all that it had.
+  return sumOf(pids, (pid) => proportionalBytes(pid) ?? residentBytes(pid));
+}
+
+function sumOf(pids: number[], bytesOf: (pid: number) => number): number {
+  return pids.reduce((sum, pid) => sum + bytesOf(pid), 0);
+}

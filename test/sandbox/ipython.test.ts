@@ -1,0 +1,25 @@
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { EXEC, setup } from "./setup.ts";
+
+setDefaultTimeout(60_000);
+
+test("pictures come as data, the first few and none that is large", async () => {
+  await using bundle = await setup("apptainer");
+  const python = await (await bundle.open()).python({ startTimeoutMs: 20_000 });
+  const code = `from IPython.display import display, Image
+class Picture:
+    def __init__(self, size): self.size = size
+    def _repr_png_(self): return b'png' * self.size
+display({'image/png': 'cG5n', 'text/plain': 'a figure'}, raw=True)
+display(Picture(1_000_000))
+Picture(1)`;
+  const { images, output, ok } = await python.run(code, EXEC);
+  expect({ images, ok }).toEqual({
+    images: Array(2).fill("data:image/png;base64,cG5n"),
+    ok: true,
+  });
+  expect(output).toStartWith("a figure\n<__main__.Picture");
+  const many = "for _ in range(20): display({'image/png': 'cG5n', 'text/plain': ''}, raw=True)";
+  expect((await python.run(many, EXEC)).images.length).toBe(8);
+  expect((await python.run("1", EXEC)).images).toEqual([]);
+});
