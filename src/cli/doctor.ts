@@ -5,10 +5,12 @@ import { probeBackend } from "../inference/probe.ts";
 import { attachSandbox } from "../sandbox/attach.ts";
 import { createDriver } from "../sandbox/driver.ts";
 import { endSandbox } from "../sandbox/end.ts";
+import { Images } from "../sandbox/images/images.ts";
 import { prepareFolder } from "../store/database.ts";
 import { type Command, EXIT } from "./command.ts";
 import { parseFlags, refuseExtra } from "./flags.ts";
-import { findApptainer } from "./service.ts";
+import { imageArgument } from "./image-argument.ts";
+import { findApptainer, imageSettings } from "./service.ts";
 import { configFrom, settingFlags, settingsHelp } from "./settings.ts";
 import { formatTable } from "./table.ts";
 
@@ -124,16 +126,20 @@ async function program(config: Config): Promise<Finding> {
 async function oneSandbox(config: Config): Promise<Finding> {
   const check = "a sandbox";
   if (!config.image) {
-    const mend = "name an unpacked root file system with --image to try one";
+    const mend = "name an image with --image to try one";
     return { check, status: "note", detail: "not tried", mend };
   }
   try {
     const apptainer = findApptainer(config.apptainer);
     const driver = createDriver(config.driver, { dataDir: config.data_dir, apptainer });
+    const signal = AbortSignal.timeout(config.init_limit_ms);
+    const image = imageArgument(config.image, "image");
+    const lease = await new Images(imageSettings(config)).acquire(image, signal);
+    using _lock = lease.lock;
     const startMs = performance.now();
     const spec = {
       id: `doctor.${process.pid}`,
-      image: config.image,
+      image: lease.path,
       writable: config.sandbox_writable,
       limits: {
         startTimeoutMs: config.sandbox_start_ms,
@@ -143,7 +149,7 @@ async function oneSandbox(config: Config): Promise<Finding> {
         tmpfsBytes: config.sandbox_tmpfs_bytes,
       },
     };
-    const handle = await driver.start(spec, AbortSignal.timeout(config.sandbox_start_ms));
+    const handle = await driver.start(spec, signal);
     try {
       const startedMs = performance.now() - startMs;
       const python = await pythonOf(handle);

@@ -4,6 +4,7 @@ import { createLog } from "../telemetry/log.ts";
 import { ApiClient } from "./api-client.ts";
 import { type CliContext, type Command, EXIT } from "./command.ts";
 import { parseFlags, UsageError, wholeNumber } from "./flags.ts";
+import { imageArgument } from "./image-argument.ts";
 import { Progress } from "./progress.ts";
 import { readRows } from "./rows.ts";
 import { collect, type PlannedRollout, planRollouts } from "./run-collect.ts";
@@ -28,7 +29,7 @@ JSON per rollout: row, sample, reward, error, timings and trajectory.
   --backend URL        inference server for the own service, OpenAI-compatible, with /v1
   --model NAME         its model, where it has several
   --api-key-env NAME   variable that holds its key
-  --image DIR          unpacked root file system of the sandboxes
+  --image IMAGE        of the sandboxes: a name, a path, … (see rolloutd images --help)
   --apptainer PROGRAM  by default the one on PATH
   --samples N          rollouts per row; sample k has seed SEED + k [1]
   --seed SEED          [0]
@@ -67,7 +68,7 @@ for.
       },
       maxTurns: decimal("--max-turns", values["max-turns"]),
       runLimitMs: decimal("--run-limit-ms", values["run-limit-ms"]),
-      image: values.server ? values.image : undefined,
+      image: values.server && values.image ? imageArgument(values.image, "image") : undefined,
     });
     await using server = await serverFor(values, context);
     const options = { json: values.json === true, show: wholeNumber("--show", values.show) };

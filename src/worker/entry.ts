@@ -4,6 +4,7 @@ import type { FromWorker, StartStage, ToWorker, WorkerSettings } from "../pipeli
 import { attachSandbox } from "../sandbox/attach.ts";
 import { createDriver } from "../sandbox/driver.ts";
 import { endReported } from "../sandbox/end-reported.ts";
+import { Images } from "../sandbox/images/images.ts";
 import type { SandboxHandle } from "../sandbox/sandbox.ts";
 import { createLog } from "../telemetry/log.ts";
 import { runStage, type StageParts } from "./run-stage.ts";
@@ -28,6 +29,7 @@ function setUp(settings: WorkerSettings): void {
   shared = {
     settings,
     driver: createDriver(settings.driver, settings),
+    images: new Images(settings.images),
     attach: attachSandbox,
     end: (handle) => endReported(handle, log),
     engine: openAiChat(),

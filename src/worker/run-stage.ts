@@ -3,6 +3,7 @@ import { ServiceError, toErrorBody } from "../errors.ts";
 import type { EngineClient } from "../inference/engine.ts";
 import { abortable } from "../lib/abortable.ts";
 import type { StageFinished, StartStage, WorkerSettings } from "../pipeline/messages.ts";
+import type { Images } from "../sandbox/images/images.ts";
 import type { Sandbox, SandboxDriver, SandboxHandle } from "../sandbox/sandbox.ts";
 import { taskKindByName } from "../tasks/registry.ts";
 import type { TaskKind } from "../tasks/task-kind.ts";
@@ -13,6 +14,7 @@ import type { Verdict } from "../verifiers/verdict.ts";
 export type StageParts = {
   settings: WorkerSettings;
   driver: SandboxDriver;
+  images: Pick<Images, "acquire">;
   attach(handle: SandboxHandle, signal: AbortSignal): Promise<Sandbox>;
   end(handle: SandboxHandle): Promise<void>;
   engine: EngineClient;
@@ -147,7 +149,7 @@ class StageRun {
   }
 
   async #startSandbox(): Promise<SandboxHandle> {
-    const { settings, driver } = this.#parts;
+    const { settings, driver, images } = this.#parts;
     const { image } = JSON.parse(this.#start.options) as { image?: string };
     const chosen = image ?? settings.defaultImage;
     if (!chosen) {
@@ -156,8 +158,13 @@ class StageRun {
       });
     }
     const { writable, ...limits } = settings.sandbox;
-    const spec = { id: this.#sandboxId(), image: chosen, writable, limits };
-    return driver.start(spec, this.#signal);
+    const { path, lock } = await images.acquire(chosen, this.#signal);
+    using held = lock;
+    const spec = { id: this.#sandboxId(), image: path, writable, limits };
+    const handle = await driver.start(spec, this.#signal);
+    // From here on the lock belongs to the sandbox, and ends with it.
+    if (held) handle.imageLock = { file: held.path, fd: held.detach() };
+    return handle;
   }
 
   /** Names its folder, and is seen inside: short, and the same length for every job. */
