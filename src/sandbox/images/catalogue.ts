@@ -20,7 +20,7 @@ export type ImageView = {
 
 /**
  * Brings an image into the cache under a name; without one given, under one made from the reference, unless
- * that stands for something else.
+ * that came from elsewhere.
  * @throws ServiceError `invalid_field`, or as `Images.add` does
  */
 export async function addImage(
@@ -40,7 +40,8 @@ export async function addImage(
   const lease = await images.add(image, reference, signal);
   using _held = lease.lock;
   const taken = listNames(folder).find((named) => named.name === chosen);
-  if (taken && taken.digest !== lease.digest && name === undefined) {
+  const moves = taken && taken.digest !== lease.digest && taken.image !== image;
+  if (moves && name === undefined) {
     throw new ServiceError("invalid_field", `the name ${chosen} stands for another image`, {
       field: "name",
       mend: `choose one with --name; --name ${chosen} moves it`,

@@ -27,7 +27,7 @@ export async function runTool(
   signal.throwIfAborted();
   const group = Bun.spawn(["/bin/sh", "-c", GUARDED, "sh", ...argv], {
     cwd,
-    env: { PATH: "/usr/bin:/bin:/usr/sbin:/sbin", LC_ALL: "C", ...env },
+    env: { PATH: process.env.PATH ?? "/usr/bin:/bin", LC_ALL: "C", ...env },
     stdio: ["pipe", "pipe", "pipe", lock.fd],
     detached: true,
   });

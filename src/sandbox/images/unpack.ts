@@ -19,7 +19,7 @@ export type UnpackOptions = {
 
 type Tool = { argv: string[]; env?: Record<string, string> };
 
-const DISK_FULL = /No space left on device|Disk quota exceeded|File too large|ENOSPC|EDQUOT|EFBIG/;
+const DISK_FULL = /No space left on device|Disk quota exceeded|File too large|ENOSPC|EDQUOT|EFBIG/i;
 const NO_PROGRAM = /([\w-]+): (?:not found|Cannot exec: No such file|command not found)/;
 /** Nobody but the node's administrator makes devices, and a sandbox has its own. */
 const DEVICE = /Cannot mknod|could not create (character|block) device|not superuser/;

@@ -39,13 +39,12 @@ function sizeOf(t: Bundle, digest: string): number {
 describe("pruning", () => {
   test("removes the least recently used first, down to the limit", async () => {
     await using t = await setup();
-    const second = await usedAt(t, "second", 2);
-    const first = await usedAt(t, "first", 1);
-    const third = await usedAt(t, "third", 3);
-    const size = sizeOf(t, third);
-    const { digests, removed } = t.images.cache.prune(size);
+    const digests: Record<number, string> = {};
+    for (const minute of [4, 2, 5, 1, 3]) digests[minute] = await usedAt(t, `a${minute}`, minute);
+    const { digests: pruned, removed } = t.images.cache.prune(sizeOf(t, digests[5] ?? ""));
     await removed;
-    expect([digests, t.present(), t.leftovers()]).toEqual([[first, second], [third], []]);
+    expect(pruned).toEqual([1, 2, 3, 4].map((minute) => digests[minute] ?? ""));
+    expect([t.present(), t.leftovers()]).toEqual([[digests[5] ?? ""], []]);
   });
 
   test("happens by itself when an image is unpacked, and spares that one", async () => {
@@ -299,7 +298,8 @@ describe("a full disk", () => {
     await using t = await setup();
     const [one, two] = [await t.sif("one", large), await t.sif("two", large.replace("x", "y"))];
     const [first, second, left] = await onSmallDisk(t, 3500, [one, two]);
-    expect(first.digest).not.toBe(second.digest);
+    const taken = { digest: expect.stringMatching(/^[0-9a-f]{64}$/) };
+    expect([first, second]).toEqual([taken, taken]);
     expect(left).toEqual({ present: [second.digest], leftovers: [] });
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import { failureOf } from "../../support/failure.ts";
 import { waitFor } from "../../support/wait-for.ts";
@@ -39,6 +39,7 @@ describe("processes that want one image at once", () => {
       victim.child.kill("SIGKILL");
       await victim.child.exited;
       const lease = await t.images.acquire(sif, NO_ABORT);
+      expect(readdirSync(temporaries)).toEqual([]);
       expect(readdirSync(join(lease.path, "usr/lib"))).toHaveLength(100);
       expect(await t.images.cache.verify(lease.digest ?? "", NO_ABORT)).toBe(true);
       lease.lock?.[Symbol.dispose]();
@@ -54,7 +55,9 @@ describe("processes that want one image at once", () => {
     const release = t.hold();
     await using victim = acquireElsewhere(sif, t.settings);
     await waitFor(() => t.unpacks() === 1, "the other to unpack");
-    // Its unpacking program would hold the lock for ever, if it did not end with it.
+    // It holds the lock too, so that nobody takes over while it writes, and ends with its parent.
+    const held = readlinkSync(`/proc/${t.unpackers()[0]}/fd/3`);
+    expect(held.startsWith(join(t.settings.cacheDir, ".locks"))).toBe(true);
     victim.child.kill("SIGKILL");
     const next = t.images.acquire(sif, NO_ABORT);
     await waitFor(() => t.unpacks() === 2, "this one to unpack");

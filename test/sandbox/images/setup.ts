@@ -25,7 +25,9 @@ export type Bundle = AsyncDisposable & {
   /** A small root file system, with `content` in a file. */
   folder(name: string, content?: string): string;
   sif(name: string, content?: string): Promise<string>;
-  /** How often something was unpacked from a SIF so far. */
+  /** The programs that have unpacked a SIF so far, by their pids. */
+  unpackers(): string[];
+  /** How many those are. */
   unpacks(): number;
   /** Holds back what is unpacked from now on, until the function that comes back is called. */
   hold(): () => void;
@@ -56,6 +58,7 @@ exec ${unsquashfsOf(apptainer)} "$@"
     ...changes,
   };
   const names = (path: string) => (existsSync(path) ? readdirSync(path) : []);
+  const unpackers = () => (existsSync(log) ? readFileSync(log, "utf8").trim().split("\n") : []);
   const folder = (name: string, content = name) => makeRootfs(dir.file(name), content);
   return {
     settings,
@@ -67,7 +70,8 @@ exec ${unsquashfsOf(apptainer)} "$@"
       await makeSif(apptainer, folder(`${name}.root`, content), path);
       return path;
     },
-    unpacks: () => (existsSync(log) ? readFileSync(log, "utf8").trim().split("\n").length : 0),
+    unpackers,
+    unpacks: () => unpackers().length,
     hold() {
       appendFileSync(dir.file("held"), "");
       return () => rmSync(dir.file("held"));
