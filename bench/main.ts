@@ -1,6 +1,8 @@
 import { cancelLatency } from "./cancel-latency.ts";
 import { demoOverhead } from "./demo-overhead.ts";
 import { jobOverhead } from "./job-overhead.ts";
+import { llmTurn } from "./llm-turn.ts";
+import { tokens } from "./tokens.ts";
 
 /** Each answers one question; `bun run bench NAME...` prints one JSON line per case. */
 const BENCHES: Record<string, { question: string; run(): Promise<void> }> = {
@@ -15,6 +17,14 @@ const BENCHES: Record<string, { question: string; run(): Promise<void> }> = {
   "demo-overhead": {
     question: "what is left of a rollout's time when model and commands are taken out?",
     run: demoOverhead,
+  },
+  tokens: {
+    question: "what does a turn cost in tokenising and rendering, and does it grow with the turns?",
+    run: tokens,
+  },
+  "llm-turn": {
+    question: "what does the service add to a call of a model, with 1, 64 and 1,024 in flight?",
+    run: llmTurn,
   },
 };
 

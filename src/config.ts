@@ -3,9 +3,15 @@ import { z } from "zod";
 import { ServiceError } from "./errors.ts";
 
 const cores = availableParallelism();
-const count = z.coerce.number().int().min(1);
-const bytes = z.coerce.number().int().min(1);
-const ms = z.coerce.number().int().min(1);
+/** A number, or its text: flags and variables have nothing else. */
+const whole = (min: number, max = Number.MAX_SAFE_INTEGER) =>
+  z.preprocess(
+    (value) => (typeof value === "string" && value.trim() !== "" ? Number(value) : value),
+    z.int().min(min).max(max),
+  );
+const count = whole(1);
+const bytes = whole(1);
+const ms = whole(1);
 const path = z.string().min(1);
 const flag = z.union([
   z.boolean(),
@@ -18,7 +24,7 @@ const flag = z.union([
  */
 export const SETTINGS = {
   host: setting(z.string().min(1), "127.0.0.1", "address to listen on"),
-  port: setting(z.coerce.number().int().min(0).max(65535), 8006, "TCP port; 0 takes a free one"),
+  port: setting(whole(0, 65_535), 8006, "TCP port; 0 takes a free one"),
   socket: setting(path, undefined, "path of the Unix socket; by default rolloutd.sock in data_dir"),
   data_dir: setting(
     path,
@@ -42,7 +48,13 @@ export const SETTINGS = {
   allow_host_driver: setting(flag, false, "permit driver=host, which isolates nothing: tests only"),
   backend: setting(z.string(), undefined, "an inference server to start with (URL with /v1)"),
   model: setting(z.string(), undefined, "the model's name on that server, if it has several"),
+  model_dir: setting(path, undefined, "its model's Hugging Face folder: token ids instead of text"),
   api_key_env: setting(z.string(), undefined, "name of the variable that holds that server's key"),
+  engine: setting(
+    z.enum(["auto", "vllm", "sglang", "prorl", "openai", "text"]),
+    "auto",
+    "that server's kind, where it is not to be found out; text leaves token ids aside",
+  ),
   init_slots: setting(count, 16 * cores, "jobs in INIT at once"),
   run_slots: setting(count, 64, "jobs in RUN at once"),
   eval_slots: setting(count, 16 * cores, "jobs in EVAL at once"),
@@ -139,7 +151,7 @@ function resolve(name: SettingName, sources: Source[]): unknown {
 
 function refuseUnknown(file: Record<string, unknown>): void {
   for (const name of Object.keys(file)) {
-    if (name in SETTINGS) continue;
+    if (Object.hasOwn(SETTINGS, name)) continue;
     throw new ServiceError("unknown_field", `the configuration file has an unknown key: ${name}`, {
       field: name,
       mend: "`rolloutd serve --help` lists the settings",

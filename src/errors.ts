@@ -8,6 +8,7 @@ export const ERRORS = {
   bad_json: { status: 400, boundary: "client", retryable: false },
   invalid_field: { status: 400, boundary: "client", retryable: false },
   unknown_field: { status: 400, boundary: "client", retryable: false },
+  model_folder_invalid: { status: 400, boundary: "client", retryable: false },
   unknown_task_kind: { status: 400, boundary: "client", retryable: false },
   not_found: { status: 404, boundary: "client", retryable: false },
   method_not_allowed: { status: 405, boundary: "client", retryable: false },
@@ -33,7 +34,13 @@ export const ERRORS = {
   engine_refused: { status: 502, boundary: "engine", retryable: false },
   engine_overloaded: { status: 502, boundary: "engine", retryable: true },
   engine_bad_reply: { status: 502, boundary: "engine", retryable: true },
+  engine_aborted: { status: 502, boundary: "engine", retryable: true },
   engine_timeout: { status: 502, boundary: "engine", retryable: true },
+  token_invariant: { status: 502, boundary: "engine", retryable: true },
+
+  template_refused: { status: 200, boundary: "task", retryable: false },
+  prefix_broken: { status: 500, boundary: "service", retryable: false },
+  tokens_unavailable: { status: 200, boundary: "engine", retryable: false },
 
   context_exhausted: { status: 200, boundary: "policy", retryable: false },
 

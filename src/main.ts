@@ -7,6 +7,7 @@ import { jobsCommand } from "./cli/jobs.ts";
 import { runCommand } from "./cli/run.ts";
 import { serveCommand } from "./cli/serve.ts";
 import { simulateCommand } from "./cli/simulate.ts";
+import { verifyTemplateCommand } from "./cli/verify-template.ts";
 import { versionCommand } from "./cli/version.ts";
 import { ServiceError } from "./errors.ts";
 import type { FromWorker, ToWorker } from "./pipeline/messages.ts";
@@ -19,6 +20,7 @@ const COMMANDS: Command[] = [
   imagesCommand,
   simulateCommand,
   doctorCommand,
+  verifyTemplateCommand,
   versionCommand,
 ];
 

@@ -28,10 +28,10 @@ const TABLE: Record<string, { from?: string[]; types?: string[] }> = {
     types: ["trajectory"],
   },
   worker: {
-    from: ["tasks", "trajectory", "sandbox", "inference", "telemetry"],
-    types: ["pipeline", "verifiers"],
+    from: ["tasks", "agent", "trajectory", "sandbox", "inference", "telemetry"],
+    types: ["pipeline", "protocol", "verifiers"],
   },
-  server: { from: ["protocol", "jobs"], types: ["pipeline", "store"] },
+  server: { from: ["protocol", "jobs", "inference"], types: ["pipeline", "store"] },
   pipeline: {
     from: ["store", "jobs"],
     types: ["sandbox", "inference", "verifiers", "telemetry"],
@@ -42,7 +42,7 @@ const TABLE: Record<string, { from?: string[]; types?: string[] }> = {
     from: ["agent", "verifiers"],
     types: ["sandbox", "inference", "trajectory", "protocol"],
   },
-  agent: { types: ["sandbox", "inference", "trajectory"] },
+  agent: { from: ["inference"], types: ["sandbox", "trajectory"] },
   trajectory: { types: ["inference"] },
   sandbox: { types: ["telemetry"] },
   inference: {},

@@ -1,27 +1,17 @@
 import { ServiceError } from "../errors.ts";
-import type {
-  Backend,
-  ChatReply,
-  EngineClient,
-  Message,
-  Sampling,
-  ToolCall,
-} from "../inference/engine.ts";
+import type { Message, ToolCall } from "../inference/engine.ts";
 import type { StopReason } from "../trajectory/record.ts";
 import type { Recorder } from "../trajectory/recorder.ts";
+import type { Dialogue, ModelTurn } from "./dialogue.ts";
 import { isLooping, type Step } from "./stop-rules.ts";
 import type { Tool, ToolResult } from "./tool.ts";
 
 export type AgentOptions = {
-  jobId: string;
-  engine: EngineClient;
-  backend: Backend;
-  sampling: Sampling;
-  prompt: Message[];
+  dialogue: Dialogue;
+  /** Where the model's messages come from, for the record. */
+  backendId: string;
   tools: Tool[];
   maxTurns: number;
-  callTimeoutMs: number;
-  maxReplyBytes: number;
   recorder: Recorder;
   signal: AbortSignal;
   /** Whether a message without a tool call is already the answer. */
@@ -33,7 +23,7 @@ export type AgentOutcome = { stopReason: StopReason; finalMessage: string | null
 const CONTINUE =
   "Please continue working on the task. When you have solved it, call the finish tool with your answer. Never ask for human help.";
 
-/** Two messages in a row without a tool call, and the model is not going to make one. */
+/** So often it is asked to go on; a model that then still calls no tool is not going to. */
 const MAX_IDLE_TURNS = 2;
 
 /**
@@ -43,11 +33,9 @@ const MAX_IDLE_TURNS = 2;
  * @throws ServiceError `engine_*`, `sandbox_*`, and the abort reason of `signal`.
  */
 export async function runAgent(options: AgentOptions): Promise<AgentOutcome> {
-  const { recorder, tools, signal } = options;
-  recorder.begin(
-    options.prompt,
-    tools.map((tool) => tool.schema),
-  );
+  const { recorder, dialogue, tools, signal } = options;
+  const schemas = tools.map((tool) => tool.schema);
+  recorder.begin(dialogue.messages, schemas, () => dialogue.segments());
   const steps: Step[] = [];
   let idleTurns = 0;
   for (let turn = 0; turn < options.maxTurns; turn++) {
@@ -60,12 +48,12 @@ export async function runAgent(options: AgentOptions): Promise<AgentOutcome> {
       const { content } = reply.message;
       if (options.isAnswer(content)) return stop(recorder, "answer", content);
       if (++idleTurns > MAX_IDLE_TURNS) return stop(recorder, "loop", content);
-      recorder.say({ role: "user", content: CONTINUE });
+      if (turn + 1 < options.maxTurns) say(options, { role: "user", content: CONTINUE });
       continue;
     }
     idleTurns = 0;
     for (const call of calls) {
-      const result = await runTool(options, call, steps);
+      const result = await runTool(options, call, reply, steps);
       if (result.finish !== undefined) return stop(recorder, "finish", result.finish);
     }
     if (isLooping(steps)) return stop(recorder, "loop", null);
@@ -78,38 +66,40 @@ function stop(recorder: Recorder, stopReason: StopReason, finalMessage: string |
   return { stopReason, finalMessage };
 }
 
-async function callModel(options: AgentOptions, turn: number): Promise<ChatReply | "context"> {
-  const { engine, backend, recorder, signal } = options;
-  const request = {
-    messages: [...recorder.messages],
-    tools: options.tools.map((tool) => tool.schema),
-    sampling: options.sampling,
-    timeoutMs: options.callTimeoutMs,
-    maxReplyBytes: options.maxReplyBytes,
-    sessionId: options.jobId,
-    requestId: `${options.jobId}.${turn}`,
-  };
+function say({ dialogue, recorder }: AgentOptions, message: Message): void {
+  dialogue.add(message);
+  recorder.say(message);
+}
+
+async function callModel(options: AgentOptions, turn: number): Promise<ModelTurn | "context"> {
+  const { dialogue, backendId, recorder, signal } = options;
   try {
-    const reply = await engine.chat(backend, request, signal);
-    recorder.call(backend.id, reply);
-    return reply;
+    const reply = await dialogue.next(turn, signal);
+    recorder.call(backendId, reply);
+    if (reply.finishReason !== "abort") return reply;
+    throw new ServiceError("engine_aborted", `backend ${backendId} broke off its answer`);
   } catch (error) {
     if (error instanceof ServiceError && error.code === "context_exhausted") return "context";
     throw error;
   }
 }
 
-async function runTool(options: AgentOptions, call: ToolCall, steps: Step[]): Promise<ToolResult> {
+async function runTool(
+  options: AgentOptions,
+  call: ToolCall,
+  { malformedCalls }: ModelTurn,
+  steps: Step[],
+): Promise<ToolResult> {
   const startMs = performance.now();
   const { name, arguments: text } = call.function;
-  const result = await invoke(options.tools, name, text);
+  const problem = malformedCalls.get(call.id);
+  const result = problem ? refusal(problem) : await invoke(options.tools, name, text);
   options.signal.throwIfAborted();
   if (result.finish !== undefined) return result;
   const durationMs = Math.round((performance.now() - startMs) * 1000) / 1000;
-  options.recorder.observe(
-    { role: "tool", content: result.text, tool_call_id: call.id },
-    { name, duration_ms: durationMs, ok: result.ok },
-  );
+  const message = { role: "tool", content: result.text, tool_call_id: call.id } as const;
+  options.dialogue.add(message);
+  options.recorder.observe(message, { name, duration_ms: durationMs, ok: result.ok });
   steps.push({ action: `${name} ${text}`, observation: result.text, ok: result.ok });
   return result;
 }
@@ -119,11 +109,14 @@ async function invoke(tools: Tool[], name: string, text: string): Promise<ToolRe
   const tool = tools.find((candidate) => candidate.schema.function.name === name);
   if (!tool) {
     const names = tools.map((candidate) => candidate.schema.function.name).join(", ");
-    return { text: `ERROR: there is no tool "${name}". The tools are: ${names}.`, ok: false };
+    return refusal(`there is no tool "${name}". The tools are: ${names}`);
   }
   const args = parseArguments(text);
-  if (typeof args === "string") return { text: `ERROR: ${args}`, ok: false };
-  return tool.run(args);
+  return typeof args === "string" ? refusal(args) : tool.run(args);
+}
+
+function refusal(problem: string): ToolResult {
+  return { text: `ERROR: ${problem}.`, ok: false };
 }
 
 function parseArguments(text: string): Record<string, unknown> | string {

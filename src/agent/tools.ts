@@ -32,7 +32,7 @@ function bashTool(context: ToolContext): Tool {
       const command = requireText(args, "command");
       if (typeof command !== "string") return command;
       const { toolTimeoutMs, maxOutputBytes } = context.limits;
-      const asked = Number(args.timeout ?? Number.NaN) * 1000;
+      const asked = typeof args.timeout === "boolean" ? Number.NaN : Number(args.timeout) * 1000;
       const timeoutMs = asked > 0 ? Math.min(asked, toolTimeoutMs) : toolTimeoutMs;
       shell ??= await needSandbox(context, "execute_bash").shell(context.signal);
       const options = { timeoutMs, maxOutputBytes, signal: context.signal };
@@ -78,7 +78,7 @@ function describeCell(result: CellResult, timeoutMs: number): ToolResult {
   const notes: string[] = [];
   if (result.timedOut) notes.push(`[Execution timed out (${timeoutMs / 1000} seconds).]`);
   if (result.restarted) notes.push("[The interpreter was restarted: its variables are lost.]");
-  if (notes.length === 0 && result.output.trim() === "") {
+  if (result.ok && notes.length === 0 && result.output.trim() === "") {
     notes.push("[Code executed successfully with no output]");
   }
   return { text: joinOutput(result.output, notes), ok: result.ok && !result.timedOut };

@@ -13,7 +13,7 @@ import { taskKindOf } from "../tasks/registry.ts";
  */
 export function acceptWith(config: Config): (request: RolloutRequest) => Submission {
   return (request) => {
-    const { instance, sampling, agent, image, limits = {} } = request;
+    const { instance, sampling, agent, image, tokens, limits = {} } = request;
     const kind = taskKindOf(instance.data_source);
     kind.parse(instance);
     if (kind.usesSandbox && !image && !config.image) {
@@ -38,7 +38,7 @@ export function acceptWith(config: Config): (request: RolloutRequest) => Submiss
         usesSandbox: kind.usesSandbox,
         needsBackend: kind.needsBackend,
         instance: JSON.stringify(instance),
-        options: JSON.stringify({ sampling, agent, image }),
+        options: JSON.stringify({ sampling, agent, image, tokens }),
       },
     };
   };

@@ -1,10 +1,15 @@
+import { createHash } from "node:crypto";
+import { resolve } from "node:path";
 import { ServiceError } from "../errors.ts";
 import type { Backend } from "../inference/engine.ts";
+import type { EngineProfile } from "../inference/engine-profile.ts";
 import { probeBackend } from "../inference/probe.ts";
 import type { BackendRegistry } from "../inference/registry.ts";
+import { readModelFolder } from "../inference/tokens/model-folder.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Backends, BackendView } from "../server/parts.ts";
 import type { Store } from "../store/store.ts";
+import type { Log } from "../telemetry/log.ts";
 
 const PROBE_TIMEOUT_MS = 10_000;
 
@@ -13,10 +18,18 @@ export function createBackends(
   registry: BackendRegistry,
   store: Store,
   clock: Clock,
+  log: Log,
   env: Record<string, string | undefined>,
 ): Backends {
-  for (const { id, url, model, api_key_env } of store.backends()) {
-    registry.add({ id, url, model, ...keyFrom(env, api_key_env) });
+  for (const { id, url, model, api_key_env, profile, model_dir } of store.backends()) {
+    if (api_key_env === null || env[api_key_env]) {
+      const probed = profile === null ? {} : { profile: JSON.parse(profile) as EngineProfile };
+      const folder = model_dir === null ? {} : { modelDir: model_dir };
+      registry.add({ id, url, model, ...keyFrom(env, api_key_env), ...probed, ...folder });
+    } else {
+      const mend = `set ${api_key_env} and start again, or add the backend anew`;
+      log.warn("a backend is left out: its key is not set", { backend: id, mend });
+    }
   }
   const view = (id: string): BackendView => {
     const entry = registry.list().find(({ backend }) => backend.id === id);
@@ -25,16 +38,25 @@ export function createBackends(
   };
   return {
     list: () => registry.list().map(viewOf),
-    async add({ url: given, model, api_key_env }, signal) {
+    async add({ url: given, model, api_key_env, model_dir, engine = "auto" }, signal) {
       const url = given.replace(/\/+$/, "");
       const key = keyFrom(env, api_key_env ?? null);
       const named = model === undefined ? {} : { model };
-      const options = { ...named, ...key, timeoutMs: PROBE_TIMEOUT_MS, signal };
-      const probed = await probeBackend(url, options);
       const id = backendId(url);
+      const options = { id, ...named, ...key, engine, timeoutMs: PROBE_TIMEOUT_MS, signal };
+      const folder = model_dir === undefined ? {} : { modelDir: resolve(model_dir) };
+      if (folder.modelDir) await readModelFolder(folder.modelDir);
+      const probed = await probeBackend(url, options);
       const row = { id, url, model: probed.model, api_key_env: api_key_env ?? null };
-      store.transaction(() => store.saveBackend({ ...row, added_ms: clock.nowMs() }));
-      registry.add({ id, url, model: probed.model, ...key });
+      const profile = JSON.stringify(probed.profile);
+      const saved = {
+        ...row,
+        added_ms: clock.nowMs(),
+        profile,
+        model_dir: folder.modelDir ?? null,
+      };
+      store.transaction(() => store.saveBackend(saved));
+      registry.add({ id, url, ...probed, ...key, ...folder });
       return view(id);
     },
     remove(id) {
@@ -46,14 +68,15 @@ export function createBackends(
 }
 
 function viewOf({ backend, inFlight }: { backend: Backend; inFlight: number }): BackendView {
-  const { id, url, model } = backend;
-  return { id, url, model, in_flight: inFlight };
+  const { id, url, model, profile = null, modelDir = null } = backend;
+  return { id, url, model, in_flight: inFlight, engine: profile, model_dir: modelDir };
 }
 
-/** Readable, and the same for the same address. */
+/** Readable, the same for the same address, and another for any other. */
 function backendId(url: string): string {
-  const { host, pathname } = new URL(url);
-  return `${host}${pathname}`.replace(/[^A-Za-z0-9.]+/g, "-").replace(/-(v1)?$/, "");
+  const readable = new URL(url).host.replace(/[^A-Za-z0-9.]+/g, "-").replace(/^-|-$/g, "");
+  const digest = createHash("sha256").update(url).digest("hex");
+  return `${readable}-${digest.slice(0, 6)}`;
 }
 
 function keyFrom(

@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import type { BackendView } from "../server/parts.ts";
 import { clientFor, SERVER_HELP } from "./api-client.ts";
 import { type Command, EXIT } from "./command.ts";
@@ -8,11 +9,17 @@ export const backendsCommand: Command = {
   name: "backends",
   summary: "list, add and remove inference servers",
   help: `Usage: rolloutd backends list
-       rolloutd backends add URL [--model NAME] [--api-key-env VARIABLE]
+       rolloutd backends add URL [--model NAME] [--model-dir DIR] [--api-key-env VARIABLE] [--engine KIND]
        rolloutd backends remove ID
 
 URL is that of an OpenAI-compatible server, with /v1. It is asked for its models before it is added; one
 that serves several needs --model. The key is read from the server's own environment.
+DIR is the model's Hugging Face folder on the node: with it, rollouts are by token ids, exactly as sampled,
+on an engine that takes them.
+
+A few tokens are generated to find out in which way it gives token ids; --json shows what was found, and
+why each better way is not taken. --engine names its kind instead: vllm, sglang, prorl, openai (chat, with
+ids where they are offered), or text (chat, and nothing is generated).
 
 ${SERVER_HELP}  --json            JSON instead of a table
 `,
@@ -21,7 +28,9 @@ ${SERVER_HELP}  --json            JSON instead of a table
       server: { type: "string" },
       json: { type: "boolean" },
       model: { type: "string" },
+      "model-dir": { type: "string" },
       "api-key-env": { type: "string" },
+      engine: { type: "string" },
     });
     const [action, target] = positionals;
     refuseExtra(positionals, 2);
@@ -35,8 +44,9 @@ ${SERVER_HELP}  --json            JSON instead of a table
         return EXIT.done;
       case "add": {
         if (!target) throw new UsageError("add takes the URL of an inference server");
-        const { model, "api-key-env": api_key_env } = values;
-        print([await client.addBackend({ url: target, model, api_key_env })]);
+        const { model, "api-key-env": api_key_env, "model-dir": folder, engine } = values;
+        const model_dir = folder === undefined ? undefined : resolve(folder);
+        print([await client.addBackend({ url: target, model, model_dir, api_key_env, engine })]);
         return EXIT.done;
       }
       case "remove":
@@ -51,6 +61,17 @@ ${SERVER_HELP}  --json            JSON instead of a table
 
 function table(backends: BackendView[]): string {
   if (backends.length === 0) return "no backends\n";
-  const rows = backends.map(({ id, url, model, in_flight }) => [id, url, model, `${in_flight}`]);
-  return formatTable(["id", "url", "model", "in flight"], rows);
+  const rows = backends.map(({ id, url, model, in_flight, engine }) => {
+    const kind = engine ? [engine.kind, engine.version ?? ""].join(" ").trim() : "not probed";
+    const context = `${engine?.max_model_len ?? ""}`;
+    return [id, url, model, kind, tokensFrom(engine), context, `${in_flight}`];
+  });
+  const header = ["id", "url", "model", "engine", "token ids", "context", "in flight"];
+  return formatTable(header, rows);
+}
+
+function tokensFrom(engine: BackendView["engine"]): string {
+  if (!engine || engine.rung === "chat") return "none";
+  const without = engine.logprobs ? "" : ", no log-probabilities";
+  return `${engine.rung}${without}`;
 }

@@ -171,19 +171,21 @@ async function pythonOf(handle: Parameters<typeof attachSandbox>[0]): Promise<st
     if (exitCode === 0) return `Python ${stdout.trim()} with IPython, numpy and sympy`;
     return "its Python lacks IPython, numpy or sympy, which math rollouts need";
   } finally {
-    sandbox.detach();
+    await sandbox.detach();
   }
 }
 
 async function backend(config: Config, url: string): Promise<Finding> {
   const check = "inference server";
   try {
-    const { model, api_key_env } = config;
+    const { model, api_key_env, engine } = config;
     const apiKey = api_key_env === undefined ? undefined : process.env[api_key_env];
     const named = { ...(model && { model }), ...(apiKey && { apiKey }) };
     const signal = AbortSignal.timeout(10_000);
-    const probed = await probeBackend(url, { ...named, timeoutMs: 10_000, signal });
-    return { check, status: "ok", detail: `${url} serves ${probed.model}` };
+    const options = { ...named, engine, timeoutMs: 10_000, signal };
+    const { model: served, profile } = await probeBackend(url, options);
+    const detail = `${url} serves ${served} (${profile.kind}, called by ${profile.rung})`;
+    return { check, status: "ok", detail };
   } catch (error) {
     return problem(check, error);
   }

@@ -20,7 +20,7 @@ export function parseFlags<const F extends Flags>(args: string[], options: F) {
 /** @throws UsageError unless `text` is a whole number of at least `min`. */
 export function wholeNumber(flag: string, text: string, min = 0): number {
   const value = Number(text);
-  if (Number.isInteger(value) && value >= min) return value;
+  if (text.trim() !== "" && Number.isInteger(value) && value >= min) return value;
   throw new UsageError(`${flag} takes a whole number of at least ${min}, not "${text}"`);
 }
 

@@ -1,5 +1,5 @@
 import { mkdtempSync, rmSync } from "node:fs";
-import { loadConfig, type SettingName } from "../config.ts";
+import { loadConfig } from "../config.ts";
 import { createLog } from "../telemetry/log.ts";
 import { ApiClient } from "./api-client.ts";
 import { type CliContext, type Command, EXIT } from "./command.ts";
@@ -14,7 +14,15 @@ import { startService } from "./service.ts";
 const SUBMIT_BATCH = 500;
 
 /** Settings that make sense for the server that `run` starts itself. */
-const OWN_SERVER: SettingName[] = ["backend", "model", "api_key_env", "image", "apptainer"];
+const OWN_SERVER = [
+  "backend",
+  "model",
+  "model_dir",
+  "api_key_env",
+  "engine",
+  "image",
+  "apptainer",
+] as const;
 
 export const runCommand: Command = {
   name: "run",
@@ -28,7 +36,9 @@ JSON per rollout: row, sample, reward, error, timings and trajectory.
   --server ADDRESS     http://host:port or the path of the Unix socket
   --backend URL        inference server for the own service, OpenAI-compatible, with /v1
   --model NAME         its model, where it has several
+  --model-dir DIR      its Hugging Face folder: then token ids, exactly as sampled, instead of text
   --api-key-env NAME   variable that holds its key
+  --engine KIND        its kind, where it is not to be found out (see backends --help)
   --image IMAGE        of the sandboxes: a name, a path, … (see rolloutd images --help)
   --apptainer PROGRAM  by default the one on PATH
   --samples N          rollouts per row; sample k has seed SEED + k [1]
@@ -81,7 +91,9 @@ const FLAGS = {
   server: { type: "string" },
   backend: { type: "string" },
   model: { type: "string" },
+  "model-dir": { type: "string" },
   "api-key-env": { type: "string" },
+  engine: { type: "string" },
   image: { type: "string" },
   apptainer: { type: "string" },
   samples: { type: "string", default: "1" },

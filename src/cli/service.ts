@@ -15,7 +15,7 @@ import { reapSandboxes } from "../sandbox/reaper.ts";
 import { createApp } from "../server/app.ts";
 import { type Listening, listen } from "../server/listen.ts";
 import { Store } from "../store/store.ts";
-import { taskKindByName } from "../tasks/registry.ts";
+import { evaluatesFromRecord } from "../tasks/registry.ts";
 import type { Log } from "../telemetry/log.ts";
 import { acceptWith } from "./accept.ts";
 import { createBackends } from "./backend-service.ts";
@@ -44,14 +44,13 @@ export async function startService(
   const store = new Store(config.data_dir);
   const clock = systemClock();
   const reaped = await reapSandboxes(sandboxRoot(config.data_dir));
-  const resumesInEval = (kind: string) => !taskKindByName(kind).evalUsesSandbox;
-  const recovered = recoverJobs(store, clock, config.max_crashes, resumesInEval);
+  const recovered = recoverJobs(store, clock, config.max_crashes, evaluatesFromRecord);
   log.info("took over the data folder", { data_dir: config.data_dir, ...reaped, ...recovered });
   const registry = new BackendRegistry();
-  const backends = createBackends(registry, store, clock, process.env);
+  const backends = createBackends(registry, store, clock, log, process.env);
   if (config.backend) {
-    const { backend: url, model, api_key_env } = config;
-    await backends.add({ url, model, api_key_env }, AbortSignal.timeout(30_000));
+    const { backend: url, model, model_dir, api_key_env, engine } = config;
+    await backends.add({ url, model, model_dir, api_key_env, engine }, AbortSignal.timeout(30_000));
   }
   const scheduler = new Scheduler({
     store,

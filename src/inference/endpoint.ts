@@ -21,9 +21,13 @@ export function endpointOf(backend: Pick<Backend, "id" | "url" | "apiKey">): End
   return { base, apiKey, shown };
 }
 
+/** `v1` is the base address; `root` what is above its `/v1`, where engines have their own routes. */
+export type RouteRoot = "v1" | "root";
+
 /** The address of one route: the query of the base address stays, as some gateways need it. */
-export function routeOf({ base }: Endpoint, path: string): string {
-  return `${base.pathname.replace(/\/+$/, "")}${path}${base.search}`;
+export function routeOf({ base }: Endpoint, root: RouteRoot, path: string): string {
+  const v1 = base.pathname.replace(/\/+$/, "");
+  return `${root === "v1" ? v1 : v1.replace(/\/v1$/, "")}${path}${base.search}`;
 }
 
 function wrong(id: string, field: string, message: string): ServiceError {

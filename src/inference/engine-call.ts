@@ -1,5 +1,5 @@
 import { ServiceError } from "../errors.ts";
-import { type Endpoint, routeOf } from "./endpoint.ts";
+import { type Endpoint, type RouteRoot, routeOf } from "./endpoint.ts";
 import {
   type Answer,
   type BreakKind,
@@ -12,11 +12,12 @@ import { refusalOf } from "./refusal.ts";
 export type EngineCall = {
   endpoint: Endpoint;
   method: "GET" | "POST";
-  /** Below the endpoint's base address, with a slash in front. */
+  root: RouteRoot;
+  /** Below `root`, with a slash in front. */
   path: string;
   headers: Record<string, string>;
-  /** Sent as JSON; null for a request without a body. */
-  body: unknown;
+  /** What is sent as JSON under a request id; null for a request without a body. */
+  body: ((requestId: string) => unknown) | null;
   requestId: string;
   timeoutMs: number;
   maxReplyBytes: number;
@@ -40,20 +41,30 @@ const BREAK_CODES = {
   oversized: "engine_bad_reply",
 } as const satisfies Record<BreakKind, string>;
 
-/**
- * Calls an engine until it answers with JSON, its time is over, or trying again makes no sense. It
- * is tried again at once, on a new connection, where the connection ended before an answer (engines
- * close idle ones), and after a pause where the engine is busy; each time under a request id of its
- * own.
- *
- * @throws ServiceError `engine_*`, `context_exhausted`; the reason of `signal` as it is.
- */
+/** The JSON of an engine's answer. @throws as `askEngine`; `token_invariant` for NaN in it. */
 export async function callEngine(
   connections: Connections,
   call: EngineCall,
   limits: RetryLimits,
   signal: AbortSignal,
 ): Promise<unknown> {
+  return parseJson(call.endpoint, await askEngine(connections, call, limits, signal));
+}
+
+/**
+ * Calls an engine until it answers with 2xx, its time is over, or trying again makes no sense. It
+ * is tried again at once, on a new connection, where the connection ended before an answer (engines
+ * close idle ones), and after a pause where the engine is busy; each time under a request id of its
+ * own.
+ *
+ * @throws ServiceError `engine_*`, `context_exhausted`; the reason of `signal` as it is.
+ */
+export async function askEngine(
+  connections: Connections,
+  call: EngineCall,
+  limits: RetryLimits,
+  signal: AbortSignal,
+): Promise<Answer> {
   signal.throwIfAborted();
   const { endpoint, timeoutMs } = call;
   const ended = new AbortController();
@@ -64,7 +75,7 @@ export async function callEngine(
     ended.abort(new ServiceError("engine_timeout", message));
   }, timeoutMs);
   try {
-    return parseJson(endpoint, await callUntilAnswered(connections, call, limits, ended.signal));
+    return await callUntilAnswered(connections, call, limits, ended.signal);
   } finally {
     clearTimeout(timer);
     signal.removeEventListener("abort", onAbort);
@@ -79,12 +90,11 @@ async function callUntilAnswered(
 ): Promise<Answer> {
   const { endpoint, requestId } = call;
   const deadlineMs = performance.now() + call.timeoutMs;
-  const request = requestOf(call);
   let resets = 0;
   let refusals = 0;
   for (;;) {
     const tries = resets + refusals;
-    request.headers["X-Request-Id"] = tries === 0 ? requestId : `${requestId}.r${tries}`;
+    const request = requestOf(call, tries === 0 ? requestId : `${requestId}.r${tries}`);
     let answer: Answer;
     try {
       answer = await exchange(connections, { ...request, fresh: resets > 0 }, signal);
@@ -102,11 +112,13 @@ async function callUntilAnswered(
   }
 }
 
-function requestOf({ endpoint, method, path, headers, body, maxReplyBytes }: EngineCall) {
-  const bytes = body === null ? null : Buffer.from(JSON.stringify(body));
+function requestOf(call: EngineCall, requestId: string) {
+  const { endpoint, root, method, path, headers, body, maxReplyBytes } = call;
+  const bytes = body === null ? null : Buffer.from(JSON.stringify(body(requestId)));
   const all: Record<string, string> = {
     Accept: "application/json",
     "Accept-Encoding": "identity",
+    "X-Request-Id": requestId,
     ...headers,
   };
   if (endpoint.apiKey !== undefined) all.Authorization = `Bearer ${endpoint.apiKey}`;
@@ -114,8 +126,8 @@ function requestOf({ endpoint, method, path, headers, body, maxReplyBytes }: Eng
     all["Content-Type"] = "application/json";
     all["Content-Length"] = String(bytes.byteLength);
   }
-  const { base } = endpoint;
-  return { base, path: routeOf(endpoint, path), method, headers: all, body: bytes, maxReplyBytes };
+  const target = { base: endpoint.base, path: routeOf(endpoint, root, path) };
+  return { ...target, method, headers: all, body: bytes, maxReplyBytes };
 }
 
 /**
@@ -160,10 +172,19 @@ function brokenCall({ shown }: Endpoint, broken: BrokenExchange): ServiceError {
   return new ServiceError("engine_bad_reply", message, { mend, cause: broken });
 }
 
+/** Python writes numbers that are not finite as words, which JSON does not have. */
+const NOT_FINITE = /[:[,]\s*(NaN|-?Infinity)\s*[,\]}]/;
+
 function parseJson({ shown }: Endpoint, { body }: Answer): unknown {
+  let text = "";
   try {
-    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(body));
+    text = new TextDecoder("utf-8", { fatal: true }).decode(body);
+    return JSON.parse(text);
   } catch (cause) {
+    const word = NOT_FINITE.exec(text)?.[1];
+    if (word !== undefined) {
+      throw new ServiceError("token_invariant", `${shown}: the reply holds ${word}`, { cause });
+    }
     const message = `${shown}: the reply is not JSON: ${(cause as Error).message}`;
     throw new ServiceError("engine_bad_reply", message, { cause });
   }

@@ -1,3 +1,6 @@
+import type { EngineProfile } from "./engine-profile.ts";
+import type { SampledTokens } from "./generate.ts";
+
 /** A tool as the model sees it, in OpenAI's shape. */
 export type ToolSchema = {
   type: "function";
@@ -40,6 +43,10 @@ export type Backend = {
   model: string;
   /** Sent as a bearer token; never logged, stored in results or shown. */
   apiKey?: string;
+  /** Its model's Hugging Face folder on this node, with tokenizer and chat template. */
+  modelDir?: string;
+  /** What its probe found out; absent where it was never probed, which leaves chat as text. */
+  profile?: EngineProfile;
 };
 
 export type ChatRequest = {
@@ -52,6 +59,8 @@ export type ChatRequest = {
   /** Sent as `X-Session-ID` and `X-SMG-Routing-Key`, so that routers keep the trajectory together. */
   sessionId: string;
   requestId: string;
+  /** Keeps prefix caches apart, such as those of different weights. Units: 1 to 1,024 characters. */
+  cacheSalt?: string;
 };
 
 export type FinishReason = "stop" | "tool_calls" | "length" | "abort";
@@ -63,7 +72,12 @@ export type ChatReply = {
   promptTokens: number | null;
   completionTokens: number | null;
   durationMs: number;
+  /** From an engine that is called by `chat_ids`: the ids of the same call. */
+  tokens?: ChatTokens;
 };
+
+/** The ids of a call whose prompt the engine made from messages. */
+export type ChatTokens = SampledTokens & { promptIds: number[] };
 
 /** A way to talk to one kind of inference server. */
 export interface EngineClient {

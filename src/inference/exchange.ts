@@ -99,7 +99,7 @@ export function exchange(
     answered = true;
     collect(incoming, request.maxReplyBytes).then(resolve, fail);
   });
-  outgoing.on("error", (error) => fail(classify(error)));
+  outgoing.on("error", (error) => fail(classify(error, answered)));
   // A connection that is closed right after it was accepted ends here without an error.
   outgoing.on("close", () => {
     if (!answered) fail(new BrokenExchange("reset", CLOSED_WITHOUT_ANSWER));
@@ -139,9 +139,13 @@ function collect(incoming: IncomingMessage, maxBytes: number): Promise<Answer> {
 const CLOSED_WITHOUT_ANSWER = "it closed the connection without an answer";
 const CLOSED = new Set(["ECONNRESET", "EPIPE", "ECONNABORTED"]);
 
-function classify(error: NodeJS.ErrnoException): BrokenExchange {
+function classify(error: NodeJS.ErrnoException, answered: boolean): BrokenExchange {
   const code = error.code ?? "";
-  if (CLOSED.has(code)) return new BrokenExchange("reset", CLOSED_WITHOUT_ANSWER, error);
+  if (CLOSED.has(code)) {
+    if (answered)
+      return new BrokenExchange("lost", "the connection was lost within the reply", error);
+    return new BrokenExchange("reset", CLOSED_WITHOUT_ANSWER, error);
+  }
   const garbage = code.startsWith("HPE_");
   return new BrokenExchange(garbage ? "garbage" : "unreachable", error.message, error);
 }

@@ -1,3 +1,4 @@
+import { CHAT_IDS, readChatTokens } from "./chat-tokens.ts";
 import { endpointOf } from "./endpoint.ts";
 import type { Backend, ChatReply, ChatRequest, EngineClient, Message } from "./engine.ts";
 import { callEngine, RETRY_LIMITS, type RetryLimits } from "./engine-call.ts";
@@ -5,8 +6,8 @@ import { Connections } from "./exchange.ts";
 import { readChatReply } from "./openai-reply.ts";
 
 /**
- * A client for every OpenAI-compatible chat endpoint, in text mode: token ids are neither sent nor
- * asked for. Its connections are kept between calls, so a thread has one client for all its
+ * A client for every OpenAI-compatible chat endpoint. Messages go in; ids come back with the text
+ * where the engine's probe found `chat_ids`, and are not asked for elsewhere. Its connections are kept between calls, so a thread has one client for all its
  * rollouts.
  *
  * Units: `durationMs` of a reply is the whole call, with the retries in it.
@@ -21,29 +22,35 @@ export function openAiChat(limits: RetryLimits = RETRY_LIMITS): EngineClient & D
       const call = {
         endpoint,
         method: "POST" as const,
+        root: "v1" as const,
         path: "/chat/completions",
         headers: { "X-Session-ID": sessionId, "X-SMG-Routing-Key": sessionId },
-        body: bodyOf(backend, request),
+        body: () => bodyOf(backend, request),
         requestId,
         timeoutMs,
         maxReplyBytes,
       };
-      const reply = readChatReply(
-        endpoint.shown,
-        await callEngine(connections, call, limits, signal),
-      );
+      const value = await callEngine(connections, call, limits, signal);
+      const reply = readChatReply(endpoint.shown, value);
+      if (givesIds(backend)) reply.tokens = readChatTokens(endpoint.shown, value);
       return { ...reply, durationMs: performance.now() - startMs };
     },
     [Symbol.dispose]: () => connections[Symbol.dispose](),
   };
 }
 
-function bodyOf({ model }: Backend, { messages, tools, sampling }: ChatRequest) {
+function givesIds({ profile }: Backend): boolean {
+  return profile?.rung === "chat_ids";
+}
+
+function bodyOf(backend: Backend, { messages, tools, sampling, cacheSalt }: ChatRequest) {
   return {
-    model,
+    model: backend.model,
     messages: messages.map(sendable),
     ...(tools.length > 0 && { tools }),
     ...sampling,
+    ...(givesIds(backend) && CHAT_IDS),
+    ...(cacheSalt !== undefined && { cache_salt: cacheSalt }),
     stream: false,
   };
 }

@@ -1,69 +1,64 @@
-import { z } from "zod";
-import { ServiceError } from "../errors.ts";
 import { endpointOf } from "./endpoint.ts";
-import { callEngine } from "./engine-call.ts";
+import type { EngineChoice, EngineProfile } from "./engine-profile.ts";
 import { Connections } from "./exchange.ts";
+import type { Probe } from "./probe-call.ts";
+import { learnDetails } from "./probe-details.ts";
+import { identify } from "./probe-identity.ts";
+import { climb } from "./probe-ladder.ts";
 
 export type ProbeOptions = {
-  /** Named in errors; the address itself where the backend has no id yet. */
+  /** Named in errors; `new` where the backend has no id yet. */
   id?: string;
   model?: string;
   apiKey?: string;
+  /** `text` generates nothing and leaves token ids aside; `auto` is the default. */
+  engine?: EngineChoice;
+  /** Of each request. */
   timeoutMs: number;
   signal: AbortSignal;
 };
 
-/**
- * Units: `maxModelLen` in tokens, prompt and answer together; null where the engine does not say.
- */
-export type Probed = { model: string; maxModelLen: number | null };
-
-const MAX_REPLY_BYTES = 4 * 1024 * 1024;
-const MAX_LISTED_MODELS = 20;
-/** A backend that is busy while it is being added is simply added again. */
-const NO_RETRIES = { maxRetries: 0, backoffMs: 0, maxBackoffMs: 0 };
-
-const modelsSchema = z.object({
-  data: z.array(
-    z.object({ id: z.string().min(1), max_model_len: z.number().int().min(1).nullish() }),
-  ),
-});
+export type Probed = { model: string; profile: EngineProfile };
 
 /**
- * Asks an inference server what it serves, and chooses the model where only one is there.
+ * Asks an inference server what it is and what it serves, chooses the model where only one is there,
+ * and generates a few tokens to learn in which way it gives ids.
  *
- * @throws ServiceError `engine_*`; `invalid_field` where the model or the address can't be used.
+ * @throws ServiceError `engine_*`, `token_invariant`; `invalid_field` where the model, the address
+ * or the kind of engine can't be used.
  */
 export async function probeBackend(url: string, options: ProbeOptions): Promise<Probed> {
-  const { id = "new", model, apiKey, timeoutMs, signal } = options;
-  const endpoint = endpointOf({ id, url, ...(apiKey !== undefined && { apiKey }) });
+  const { id = "new", model, apiKey, engine = "auto", timeoutMs, signal } = options;
   using connections = new Connections();
-  const call = {
-    endpoint,
-    method: "GET" as const,
-    path: "/models",
-    headers: {},
-    body: null,
-    requestId: `probe.${id}`,
-    timeoutMs,
-    maxReplyBytes: MAX_REPLY_BYTES,
+  const backend = { id, url, model: model ?? "", ...(apiKey !== undefined && { apiKey }) };
+  const endpoint = endpointOf(backend);
+  const probe: Probe = { connections, endpoint, backend, timeoutMs, signal };
+  const identity = await identify(probe, model, engine);
+  const known = { ...probe, backend: { ...backend, model: identity.model } };
+  const { rung, passedOver, reply } = await climb(known, engine, identity);
+  // Only ProRL's engine lists no models.
+  if (identity.noModels && rung !== "prorl_generate") throw identity.noModels;
+  const details = await learnDetails(known, { rung, reply, identity });
+  const profile: EngineProfile = {
+    kind: kindOf(engine, identity.kind, rung),
+    version: identity.version,
+    rung,
+    max_model_len: identity.maxModelLen,
+    ...details,
+    weight_version: reply?.weightVersion ?? identity.weightVersion,
+    passed_over: passedOver,
   };
-  const parsed = modelsSchema.safeParse(await callEngine(connections, call, NO_RETRIES, signal));
-  if (!parsed.success) {
-    const issue = parsed.error.issues[0];
-    const what = `${issue?.path.join(".") || "the reply"}: ${issue?.message}`;
-    throw new ServiceError("engine_bad_reply", `${endpoint.shown}: not a list of models: ${what}`);
-  }
-  const { data } = parsed.data;
-  const chosen =
-    model === undefined && data.length === 1 ? data[0] : data.find((m) => m.id === model);
-  if (chosen) return { model: chosen.id, maxModelLen: chosen.max_model_len ?? null };
-  const names = data.slice(0, MAX_LISTED_MODELS).map((m) => m.id);
-  const more = data.length > names.length ? ` and ${data.length - names.length} more` : "";
-  const serves = names.length === 0 ? "no model" : `${names.join(", ")}${more}`;
-  const problem = model === undefined ? "no model is named" : `there is no model "${model}"`;
-  throw new ServiceError("invalid_field", `${endpoint.shown}: ${problem}; it serves ${serves}`, {
-    field: "model",
-    mend: "name one of the models that it serves",
-  });
+  return { model: identity.model, profile };
+}
+
+function kindOf(
+  engine: EngineChoice,
+  found: EngineProfile["kind"] | null,
+  rung: EngineProfile["rung"],
+): EngineProfile["kind"] {
+  if (engine !== "auto" && engine !== "text") return engine;
+  if (rung === "prorl_generate") return "prorl";
+  if (rung === "sglang_generate") return "sglang";
+  if (rung === "chat" || rung === "chat_ids") return found ?? "openai";
+  return found ?? "vllm";
 }

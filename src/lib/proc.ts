@@ -1,7 +1,15 @@
-import { readdirSync, readFileSync } from "node:fs";
-import { readdir, readFile } from "node:fs/promises";
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 
 /** Processes as /proc shows them. A zombie counts as gone: it holds nothing but its number. */
+
+/** Null: the process is gone, or not ours to look at. */
+function link(path: string): string | null {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return null;
+  }
+}
 
 type Stat = { state: string; session: number; startTime: string };
 
@@ -68,15 +76,23 @@ export function processesInSession(session: number): number[] {
 
 /**
  * Processes that have something mounted from below a folder called `name`. Paths in mountinfo begin at the
- * root of their file system, hence no whole path. Reads a lot, hence in steps.
+ * root of their file system, hence no whole path.
  */
-export async function processesMounting(name: string): Promise<number[]> {
-  const found: number[] = [];
-  for (const pid of allPids(await readdir("/proc"))) {
-    const mounts = await readFile(`/proc/${pid}/mountinfo`, "utf8").catch(() => "");
-    if (mounts.includes(`/${name}/`)) found.push(pid);
-  }
-  return found;
+export function processesMounting(name: string): number[] {
+  // All processes of a mount namespace have the same mounts, and to read those is what costs.
+  const mounting = new Map<string, boolean>();
+  return allPids(readdirSync("/proc")).filter((pid) => {
+    const namespace = link(`/proc/${pid}/ns/mnt`);
+    if (namespace === null) return false;
+    const known = mounting.get(namespace);
+    if (known !== undefined) return known;
+    const mounts = read(`/proc/${pid}/mountinfo`);
+    // It ended between the two looks: the next process of the namespace tells.
+    if (mounts === null) return false;
+    const found = mounts.includes(`/${name}/`);
+    mounting.set(namespace, found);
+    return found;
+  });
 }
 
 /** Changes with every boot of the host: pids and start times compare only within one. */

@@ -1,19 +1,15 @@
-import { toErrorBody } from "../errors.ts";
 import type { Stage } from "../jobs/job.ts";
 import type { SandboxHandle } from "../sandbox/sandbox.ts";
-import type { Log } from "../telemetry/log.ts";
 import type { SandboxKeeper } from "./parts.ts";
 
 /** The sandboxes of jobs that wait between two stages, and the ends that are under way. */
 export class Parking {
   readonly #keeper: SandboxKeeper;
-  readonly #log: Log;
   readonly #parked = new Map<string, { handle: SandboxHandle; stage: Stage }>();
   readonly #ends = new Set<Promise<void>>();
 
-  constructor(keeper: SandboxKeeper, log: Log) {
+  constructor(keeper: SandboxKeeper) {
     this.#keeper = keeper;
-    this.#log = log;
   }
 
   /** @param stage what the job waits for */
@@ -34,17 +30,14 @@ export class Parking {
   }
 
   /** Ends a sandbox that no job needs any more. */
-  end(jobId: string, handle: SandboxHandle): void {
-    const end = this.#keeper.end(handle).catch((error) => {
-      const fields = { job: jobId, error: toErrorBody(error) };
-      this.#log.error("a sandbox could not be cleaned up", fields);
-    });
+  end(handle: SandboxHandle): void {
+    const end = this.#keeper.end(handle);
     this.#ends.add(end);
     end.finally(() => this.#ends.delete(end));
   }
 
   async endAll(): Promise<void> {
-    for (const [jobId, { handle }] of this.#parked) this.end(jobId, handle);
+    for (const { handle } of this.#parked.values()) this.end(handle);
     this.#parked.clear();
     await Promise.all(this.#ends);
   }

@@ -18,7 +18,7 @@ export interface BackendChooser {
 export interface SandboxKeeper {
   /** SIGKILL at once: the last rung of the ladder. */
   kill(handle: SandboxHandle): void;
-  /** Ends it and proves that nothing is left. */
+  /** Ends it and proves that nothing is left. Does not fail. */
   end(handle: SandboxHandle): Promise<void>;
 }
 

@@ -36,7 +36,7 @@ export class Scheduler {
 
   constructor(parts: SchedulerParts) {
     this.#parts = parts;
-    const { store, log, sandboxes, settings, spawn, onFatal } = parts;
+    const { store, sandboxes, settings, spawn, onFatal } = parts;
     const pool = (stage: Stage) =>
       new Pool({
         stage,
@@ -47,7 +47,7 @@ export class Scheduler {
       });
     this.pools = { init: pool("init"), run: pool("run"), eval: pool("eval") };
     this.#unfinished = store.unfinishedCounts().reduce((sum, row) => sum + row.count, 0);
-    this.#parking = new Parking(sandboxes, log);
+    this.#parking = new Parking(sandboxes);
     this.#ladder = new Ladder({
       ...parts,
       active: this.active,
@@ -248,7 +248,7 @@ export class Scheduler {
         attempt: event.attempt,
         stage: event.stage,
       });
-      if (event.handle) this.#parking.end(event.jobId, event.handle);
+      if (event.handle) this.#parking.end(event.handle);
       return;
     }
     const outcome: JobEvent = event.error
@@ -279,7 +279,7 @@ export class Scheduler {
     const sandbox = this.#parking.take(next.id) ?? handle;
     const goesOn = next.state === "pending" && next.stage !== "init";
     if (sandbox && goesOn) this.#parking.park(next.id, sandbox, next.stage);
-    if (sandbox && !goesOn) this.#parking.end(next.id, sandbox);
+    if (sandbox && !goesOn) this.#parking.end(sandbox);
     if (!isFinal(next)) return;
     this.#unfinished--;
     this.#ticker.afterCommit(() => this.waiters.notify(next.id));

@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import { ServiceError } from "../errors.ts";
+import { fieldPath } from "../lib/field-path.ts";
 
 /**
  * Checks a request's body. The error names the first field that is wrong, in path notation
@@ -18,15 +19,6 @@ export function parseBody<S extends z.ZodType>(schema: S, value: unknown): z.out
   }
   const field = fieldPath(issue?.path ?? []) || "body";
   throw new ServiceError("invalid_field", `${field}: ${issue?.message ?? "invalid"}`, { field });
-}
-
-export function fieldPath(path: readonly PropertyKey[]): string {
-  return path
-    .map((part, index) => {
-      if (typeof part === "number") return `[${part}]`;
-      return index === 0 ? String(part) : `.${String(part)}`;
-    })
-    .join("");
 }
 
 /** The same value gives the same text, whatever the order of its keys. */

@@ -62,6 +62,8 @@ export const rolloutRequestSchema = z.strictObject({
   instance: z.looseObject({ data_source: z.string().min(1) }),
   sampling: samplingSchema.optional(),
   agent: agentSchema.optional(),
+  /** `exact` fails where token ids can't be had, `text` leaves them aside; by default whichever can be. */
+  tokens: z.enum(["exact", "text", "auto"]).optional(),
   image: imageSchema.optional(),
   limits: limitsSchema.optional(),
 });
@@ -75,4 +77,4 @@ export const submitSchema = z.strictObject({
 export type RolloutRequest = z.infer<typeof rolloutRequestSchema>;
 
 /** What a worker needs of a request, stored with the job as JSON. */
-export type RolloutOptions = Pick<RolloutRequest, "sampling" | "agent" | "image">;
+export type RolloutOptions = Pick<RolloutRequest, "sampling" | "agent" | "image" | "tokens">;

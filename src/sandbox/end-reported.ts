@@ -2,11 +2,16 @@ import type { Log } from "../telemetry/log.ts";
 import { endSandbox } from "./end.ts";
 import type { SandboxHandle } from "./sandbox.ts";
 
-/** Ends a sandbox at once. What could not be killed or deleted is told to the operator. */
+/** Ends a sandbox at once. Does not fail: what could not be killed or deleted is told to the operator. */
 export async function endReported(handle: SandboxHandle, log: Log): Promise<void> {
-  const { clean, survivors, removed } = await endSandbox(handle, { graceMs: 0 });
-  if (!clean) log.error("a sandbox left processes behind", { sandbox: handle.id, survivors });
-  removed.catch((error) => {
-    log.error("a sandbox's files could not be deleted", { sandbox: handle.id, why: String(error) });
-  });
+  const { id } = handle;
+  try {
+    const { clean, survivors, removed } = await endSandbox(handle, { graceMs: 0 });
+    if (!clean) log.error("a sandbox left processes behind", { sandbox: id, survivors });
+    removed.catch((error) => {
+      log.error("a sandbox's files could not be deleted", { sandbox: id, why: String(error) });
+    });
+  } catch (error) {
+    log.error("a sandbox could not be cleaned up", { sandbox: id, why: String(error) });
+  }
 }

@@ -22,8 +22,6 @@ export type EndReport = {
   removed: Promise<void>;
 };
 
-/** For the starter to follow PID 1 by itself: then it unmounts what it has mounted. */
-const STARTER_EXIT_MS = 1000;
 const KILL_MS = 2000;
 const OTHER_ENDER_MS = 10_000;
 
@@ -72,34 +70,31 @@ export async function endSandbox(
   options: { graceMs: number },
 ): Promise<EndReport> {
   if (options.graceMs > 0) await askToEnd(handle, options.graceMs);
-  killHolder(handle);
+  killSandbox(handle);
   if (!claim(handle)) return await endedByOther(handle);
   // The number could be given again at once, so only the claimant closes, and only what was ours.
   if (handle.controlFd >= 0 && fdIdentity(handle.controlFd) === handle.controlSocket) {
     closeFd(handle.controlFd);
   }
-  // Of a start that failed half-way nobody has told the starter to end.
-  if (handle.holderPid > 0) await until(STARTER_EXIT_MS, () => !starterRuns(handle));
+  const name = basename(handle.dir);
   await until(KILL_MS, () => {
-    killHolder(handle);
-    killSession(handle);
+    killSandbox(handle);
     return remaining(handle).length === 0;
   });
-  const mounting = await processesMounting(basename(handle.dir));
-  for (const pid of mounting) killProcess(pid);
-  const survivors = () => [
-    ...remaining(handle),
-    ...mounting.filter((pid) => processStartTime(pid)),
-  ];
-  await until(KILL_MS, () => survivors().length === 0);
+  // Outside of the PID namespace and of the session there may be a helper that the starter let go.
+  await until(
+    KILL_MS,
+    () => processesMounting(name).filter((pid) => killProcess(pid)).length === 0,
+  );
   const trash = moveToTrash(handle.dir);
   const removed = trash === null ? Promise.resolve() : removeTree(trash);
   // Nobody has to look: what stays is removed at the next start of the service.
   removed.catch(() => {});
-  const clean = survivors().length === 0;
+  const survivors = [...new Set([...remaining(handle), ...processesMounting(name)])];
+  const clean = survivors.length === 0;
   // Who could not be killed may still have files of the image open.
   if (clean) releaseImage(handle);
-  return { clean, survivors: survivors(), removed };
+  return { clean, survivors, removed };
 }
 
 function releaseImage({ imageLock }: SandboxHandle): void {
@@ -129,10 +124,7 @@ async function endedByOther(handle: SandboxHandle): Promise<EndReport> {
   return { clean: gone && survivors.length === 0, survivors, removed: Promise.resolve() };
 }
 
-function starterRuns({ starterPid, starterStartTime }: SandboxHandle): boolean {
-  return isRunning(starterPid, starterStartTime);
-}
-
+/** The kernel lets PID 1 go only after everyone in its PID namespace, so that a payload can't hide. */
 function remaining(handle: SandboxHandle): number[] {
   const holder = isRunning(handle.holderPid, handle.holderStartTime) ? [handle.holderPid] : [];
   return [...holder, ...sessionMembers(handle).filter((pid) => pid !== handle.holderPid)];

@@ -30,12 +30,14 @@ export async function reapSandboxes(root: string): Promise<Reaped> {
     // After a reboot every process is gone, and the pids are other people's.
     if (record?.bootId === boot) {
       // Before the end: it kills these too, but would not say so.
-      reaped.killed.push(...(await processesMounting(name)));
+      reaped.killed.push(...processesMounting(name));
       // The descriptor was the predecessor's.
       const handle = { ...record.handle, dir, controlFd: -1 };
-      reaped.survivors.push(...(await endSandbox(handle, { graceMs: 0 })).survivors);
+      const { survivors, removed } = await endSandbox(handle, { graceMs: 0 });
+      reaped.survivors.push(...survivors);
+      await removed.catch(() => {});
     }
-    for (const pid of await processesMounting(name)) killProcess(pid);
+    for (const pid of processesMounting(name)) killProcess(pid);
     moveToTrash(dir);
   }
   await removeTree(trashOf(root));

@@ -1,3 +1,4 @@
+import type { EngineChoice, EngineProfile } from "../inference/engine-profile.ts";
 import type { Submission } from "../pipeline/parts.ts";
 import type { Scheduler } from "../pipeline/scheduler.ts";
 import type { RolloutRequest } from "../protocol/rollout.ts";
@@ -9,12 +10,19 @@ export type BackendView = {
   model: string;
   /** Trajectories that live on it now. */
   in_flight: number;
+  /** What its probe found; null for one that was added before probes looked. */
+  engine: EngineProfile | null;
+  /** The model's Hugging Face folder; without one its rollouts are in text mode. */
+  model_dir: string | null;
 };
 
 export type AddBackend = {
   url: string;
   model?: string | undefined;
+  /** Absolute path on the node. */
+  model_dir?: string | undefined;
   api_key_env?: string | undefined;
+  engine?: EngineChoice | undefined;
 };
 
 /** The inference servers as the routes use them. */

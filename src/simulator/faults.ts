@@ -2,12 +2,22 @@ import { z } from "zod";
 import { ServiceError } from "../errors.ts";
 import { uniform } from "./random.ts";
 
-const KINDS = ["status", "reset", "stall", "garbage", "truncate"] as const;
+const KINDS = [
+  "status",
+  "reset",
+  "stall",
+  "garbage",
+  "truncate",
+  "lengths",
+  "nan",
+  "bad_ids",
+] as const;
 
 /**
  * What goes wrong on purpose. `reset` ends the connection before the first byte, `stall` never
  * answers, `garbage` is a 200 whose body is not JSON, `truncate` ends the connection within the
- * body.
+ * body. Where token ids are returned, `lengths` leaves out a log-probability, `nan` makes one no
+ * number, and `bad_ids` has an id that no vocabulary has.
  */
 export type Fault = {
   kind: (typeof KINDS)[number];
@@ -17,7 +27,7 @@ export type Fault = {
   retryAfterS: number | null;
   /** Which share of the requests; 1 is all. */
   rate: number;
-  /** Only with this many assistant messages in the conversation; null is any. */
+  /** Only with this many assistant messages in the conversation; null is any prompt whatever. */
   turn: number | null;
   /** At most so many times in the life of the simulator; null is no limit. */
   limit: number | null;
@@ -77,7 +87,8 @@ export class FaultSource {
     }));
   }
 
-  next(requestNumber: number, turn: number): Fault | null {
+  /** `turn` is null for a prompt that is no conversation, such as a probe's. */
+  next(requestNumber: number, turn: number | null): Fault | null {
     for (const [index, entry] of this.#faults.entries()) {
       const { fault } = entry;
       if (entry.left === 0 || (fault.turn !== null && fault.turn !== turn)) continue;

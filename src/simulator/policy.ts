@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { ServiceError } from "../errors.ts";
+import type { Asked, Said, SimulatedMessage } from "./conversation.ts";
 import { fillIn, placeholderProblem } from "./placeholders.ts";
-import type { Said, SimulatedMessage, SimulatedRequest } from "./wire.ts";
+import { type RandomPolicy, randomTurn } from "./random-policy.ts";
 
 const templateSchema = z.string().superRefine((text, context) => {
   const problem = placeholderProblem(text);
@@ -40,7 +41,7 @@ export type ScriptedTurn = z.output<typeof turnSchema>;
 export type ScriptEntry = z.output<typeof entrySchema>;
 
 /** `echo` repeats the last user message. */
-export type Policy = { kind: "echo" } | { kind: "scripted"; entries: ScriptEntry[] };
+export type Policy = { kind: "echo" } | { kind: "scripted"; entries: ScriptEntry[] } | RandomPolicy;
 
 /** A request that the policy has no answer to: for the asker to see, as a 400. */
 export class Unscripted extends Error {}
@@ -80,7 +81,7 @@ export function parsePolicy(text: string, fileName: string): Policy {
  */
 export function nextTurn(
   policy: Policy,
-  request: SimulatedRequest,
+  request: Asked,
   turn: number,
 ): { said: Said; delayMs: number } {
   const { messages, seed } = request;
@@ -89,6 +90,9 @@ export function nextTurn(
     return { said: { content, toolCalls: [], finishReason: "stop" }, delayMs: 0 };
   }
   const asked = messages.find(({ role }) => role === "user")?.content ?? "";
+  if (policy.kind === "random") {
+    return { said: randomTurn(policy, asked, seed ?? 0, turn), delayMs: 0 };
+  }
   const entry = policy.entries.find(({ match }) => asked.includes(match));
   if (!entry) throw unmatched(asked, policy.entries);
   const { match, variants } = entry;

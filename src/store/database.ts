@@ -14,15 +14,16 @@ const LOCAL_DISK = "choose a folder on a local disk with --data-dir";
  */
 export function openDatabase(dataDir: string): Database {
   prepareFolder(dataDir);
-  const db = new Database(join(dataDir, "rolloutd.db"), { create: true, strict: true });
+  let db: Database | undefined;
   try {
+    db = new Database(join(dataDir, "rolloutd.db"), { create: true, strict: true });
     configure(db);
     migrate(db);
+    return db;
   } catch (error) {
-    db.close();
+    db?.close();
     throw explain(error, dataDir);
   }
-  return db;
 }
 
 /**

@@ -62,6 +62,8 @@ const MIGRATIONS: string[] = [
     api_key_env TEXT,
     added_ms INTEGER NOT NULL
   ) STRICT;`,
+  `ALTER TABLE backends ADD COLUMN profile TEXT;`,
+  `ALTER TABLE backends ADD COLUMN model_dir TEXT;`,
 ];
 
 /** Brings the schema to this version's. @throws ServiceError when a newer rolloutd wrote the file. */

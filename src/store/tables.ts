@@ -51,6 +51,10 @@ export const backends = sqliteTable("backends", {
   /** Name of the environment variable that holds the key; the key itself is never stored. */
   api_key_env: text(),
   added_ms: integer().notNull(),
+  /** The model's Hugging Face folder on this node. */
+  model_dir: text(),
+  /** What its probe found, as JSON; null for one that was added before probes looked. */
+  profile: text(),
 });
 
 export type JobRow = typeof jobs.$inferSelect;

@@ -18,8 +18,15 @@ export function taskKindOf(dataSource: string) {
   });
 }
 
+/** @throws ServiceError `unknown_task_kind`, as for a job that a newer version has stored. */
 export function taskKindByName(name: string) {
   const kind = TASK_KINDS.find((candidate) => candidate.name === name);
-  if (!kind) throw new Error(`no task kind is named ${name}`);
-  return kind;
+  if (kind) return kind;
+  const mend = "use the version of rolloutd that accepted the job";
+  throw new ServiceError("unknown_task_kind", `there is no task kind ${name}`, { mend });
+}
+
+/** Whether EVAL needs nothing but what RUN recorded, so that it can be done again. */
+export function evaluatesFromRecord(name: string): boolean {
+  return TASK_KINDS.some((kind) => kind.name === name && !kind.evalUsesSandbox);
 }

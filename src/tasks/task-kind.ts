@@ -1,5 +1,6 @@
+import type { Dialogue } from "../agent/dialogue.ts";
 import type { ToolName } from "../agent/tool.ts";
-import type { Backend, EngineClient } from "../inference/engine.ts";
+import type { Message, ToolSchema } from "../inference/engine.ts";
 import type { RolloutOptions } from "../protocol/rollout.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import type { Outcome } from "../trajectory/record.ts";
@@ -10,11 +11,10 @@ export type RunContext = {
   jobId: string;
   options: RolloutOptions;
   sandbox: Sandbox | null;
-  engine: EngineClient;
-  backend: Backend | null;
+  /** Opens a conversation with the rollout's model, beginning with `prompt`. */
+  converse(prompt: Message[], tools: ToolSchema[]): Promise<Dialogue>;
+  backendId: string | null;
   recorder: Recorder;
-  callTimeoutMs: number;
-  maxReplyBytes: number;
   signal: AbortSignal;
 };
 

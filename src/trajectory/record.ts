@@ -18,6 +18,9 @@ export type Turn = {
   /** Units: milliseconds. From the job's RUN start to the call, the call, and the tools it asked for. */
   started_ms: number;
   engine_ms: number;
+  /** Null where the engine does not say. */
+  cached_tokens: number | null;
+  weight_version: string | null;
   tools: ToolRun[];
 };
 
@@ -31,14 +34,38 @@ export type ToolRun = {
 };
 
 /**
- * What happened in RUN, in the order the engine saw it; linear in its size. This version is text mode only:
- * `token_ids` says that the engine's ids are absent, so that no trainer mistakes it for more.
+ * One token sequence as an engine saw it. A rewritten history begins another segment.
+ *
+ * Shapes: `spans` cover `ids` without gaps, in order. `logprobs` has one entry for each id of a `sampled`
+ * span, in order; null where the engine gave none. Units: `start` and `end` are indices of `ids`.
+ */
+export type TokenSegment = {
+  ids: number[];
+  spans: {
+    kind: "prompt" | "sampled" | "observation";
+    start: number;
+    end: number;
+    /** 1 exactly where the ids were sampled. */
+    mask: 0 | 1;
+    /** Sampled last and left out, because the template ends the turn with another token. */
+    dropped?: number;
+  }[];
+  logprobs: number[] | null;
+  /** Why it is not the continuation of the segment before. */
+  fork: { from: number; common: number; reason: string; detail: string } | null;
+};
+
+/**
+ * What happened in RUN, in the order the engine saw it; linear in its size. `token_ids` says whether the
+ * engine's ids are there, so that no trainer mistakes text for more.
  */
 export type Trajectory = {
   version: 1;
   job_id: string;
   attempt: number;
-  token_ids: "absent";
+  token_ids: "exact" | "absent";
+  /** Empty where the ids are absent. */
+  segments: TokenSegment[];
   tools: ToolSchema[];
   messages: Message[];
   turns: Turn[];

@@ -1,12 +1,26 @@
-import type { ChatReply, Message, ToolSchema } from "../inference/engine.ts";
-import type { StopReason, ToolRun, Trajectory, Turn } from "./record.ts";
+import type { AssistantMessage, FinishReason, Message, ToolSchema } from "../inference/engine.ts";
+import type { StopReason, TokenSegment, ToolRun, Trajectory, Turn } from "./record.ts";
+import { validateSegments } from "./validate.ts";
+
+/** One call of a model, as its recorder needs to know it. */
+export type RecordedCall = {
+  message: AssistantMessage;
+  finishReason: FinishReason;
+  /** As the engine counted them; null where it does not say. */
+  promptTokens: number | null;
+  completionTokens: number | null;
+  cachedTokens: number | null;
+  weightVersion: string | null;
+  durationMs: number;
+};
 
 /**
  * Builds a trajectory from the model calls as they happen. It takes calls and messages, not "our loop's
  * turns", so that any agent can feed it. What was recorded so far can be read at any moment.
  */
 export class Recorder {
-  readonly #trajectory: Trajectory;
+  readonly #trajectory: Omit<Trajectory, "token_ids" | "segments">;
+  #segments: () => TokenSegment[] | null = () => null;
   readonly #startMs = performance.now();
 
   constructor(jobId: string, attempt: number) {
@@ -14,7 +28,6 @@ export class Recorder {
       version: 1,
       job_id: jobId,
       attempt,
-      token_ids: "absent",
       tools: [],
       messages: [],
       turns: [],
@@ -22,17 +35,19 @@ export class Recorder {
     };
   }
 
-  get messages(): readonly Message[] {
-    return this.#trajectory.messages;
-  }
-
-  begin(messages: Message[], tools: ToolSchema[]): void {
+  /** @param segments gives the tokens so far, or null where there are none to be had */
+  begin(
+    messages: readonly Message[],
+    tools: ToolSchema[],
+    segments: () => TokenSegment[] | null,
+  ): void {
     this.#trajectory.tools = tools;
     this.#trajectory.messages.push(...messages);
+    this.#segments = segments;
   }
 
   /** The model's message becomes part of the conversation. */
-  call(backendId: string, reply: ChatReply): void {
+  call(backendId: string, reply: RecordedCall): void {
     const turn: Turn = {
       message: this.#trajectory.messages.push(reply.message) - 1,
       backend_id: backendId,
@@ -41,6 +56,8 @@ export class Recorder {
       completion_tokens: reply.completionTokens,
       started_ms: Math.round(performance.now() - this.#startMs - reply.durationMs),
       engine_ms: reply.durationMs,
+      cached_tokens: reply.cachedTokens,
+      weight_version: reply.weightVersion,
       tools: [],
     };
     this.#trajectory.turns.push(turn);
@@ -70,7 +87,14 @@ export class Recorder {
     return this.#trajectory.messages.length > 0;
   }
 
+  /** @throws ServiceError `token_invariant` where a trainer could not rely on the tokens. */
+  validate(): void {
+    validateSegments(this.#segments() ?? []);
+  }
+
   toJson(): string {
-    return JSON.stringify(this.#trajectory);
+    const segments = this.#segments();
+    const token_ids = segments === null ? "absent" : "exact";
+    return JSON.stringify({ ...this.#trajectory, token_ids, segments: segments ?? [] });
   }
 }

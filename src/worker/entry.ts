@@ -1,5 +1,7 @@
 import { fromErrorBody } from "../errors.ts";
 import { openAiChat } from "../inference/openai-chat.ts";
+import { tokenEngine } from "../inference/token-engine.ts";
+import { tokenModels } from "../inference/tokens/token-models.ts";
 import type { FromWorker, StartStage, ToWorker, WorkerSettings } from "../pipeline/messages.ts";
 import { attachSandbox } from "../sandbox/attach.ts";
 import { createDriver } from "../sandbox/driver.ts";
@@ -32,7 +34,7 @@ function setUp(settings: WorkerSettings): void {
     images: new Images(settings.images),
     attach: attachSandbox,
     end: (handle) => endReported(handle, log),
-    engine: openAiChat(),
+    engines: { chat: openAiChat(), tokens: tokenEngine(), tokenModel: tokenModels() },
   };
   send({ type: "ready" });
 }

@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
 import { ServiceError, toErrorBody } from "../errors.ts";
-import type { EngineClient } from "../inference/engine.ts";
+import type { Message, ToolSchema } from "../inference/engine.ts";
 import { abortable } from "../lib/abortable.ts";
 import type { StageFinished, StartStage, WorkerSettings } from "../pipeline/messages.ts";
+import type { RolloutOptions } from "../protocol/rollout.ts";
 import type { Images } from "../sandbox/images/images.ts";
 import type { Sandbox, SandboxDriver, SandboxHandle } from "../sandbox/sandbox.ts";
 import { taskKindByName } from "../tasks/registry.ts";
@@ -10,14 +11,16 @@ import type { TaskKind } from "../tasks/task-kind.ts";
 import type { Outcome } from "../trajectory/record.ts";
 import { Recorder } from "../trajectory/recorder.ts";
 import type { Verdict } from "../verifiers/verdict.ts";
+import { type Engines, openDialogue } from "./open-dialogue.ts";
 
 export type StageParts = {
   settings: WorkerSettings;
   driver: SandboxDriver;
   images: Pick<Images, "acquire">;
   attach(handle: SandboxHandle, signal: AbortSignal): Promise<Sandbox>;
+  /** Does not fail: what could not be cleaned up is told to the operator. */
   end(handle: SandboxHandle): Promise<void>;
-  engine: EngineClient;
+  engines: Engines;
   sandboxStarted(handle: SandboxHandle): void;
 };
 
@@ -63,8 +66,6 @@ class StageRun {
   readonly #start: StartStage;
   readonly #parts: StageParts;
   readonly #signal: AbortSignal;
-  // biome-ignore lint/suspicious/noExplicitAny: the instance is of the kind's own type.
-  readonly #kind: TaskKind<any>;
   readonly #recorder: Recorder;
 
   constructor(start: StartStage, parts: StageParts, signal: AbortSignal) {
@@ -72,7 +73,6 @@ class StageRun {
     this.#parts = parts;
     this.#signal = signal;
     this.handle = start.handle;
-    this.#kind = taskKindByName(start.taskKind);
     this.#recorder = new Recorder(start.jobId, start.attempt);
   }
 
@@ -86,6 +86,11 @@ class StageRun {
       case "eval":
         return this.#evaluate(instance);
     }
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: the instance is of the kind's own type.
+  get #kind(): TaskKind<any> {
+    return taskKindByName(this.#start.taskKind);
   }
 
   /** Ends the sandbox where no later stage works in it. */
@@ -120,28 +125,42 @@ class StageRun {
 
   // biome-ignore lint/suspicious/noExplicitAny: see `#kind`.
   async #run(instance: any): Promise<Result> {
-    const { settings, engine } = this.#parts;
+    const { backend } = this.#start;
+    const options: RolloutOptions = JSON.parse(this.#start.options);
     const outcome = await this.#inSandbox((sandbox, signal) =>
       this.#kind.run(instance, {
         jobId: this.#start.jobId,
-        options: JSON.parse(this.#start.options),
+        options,
         sandbox,
-        engine,
-        backend: this.#start.backend,
+        converse: (prompt, tools) => this.#converse(options, prompt, tools),
+        backendId: backend?.id ?? null,
         recorder: this.#recorder,
-        callTimeoutMs: settings.engineCallTimeoutMs,
-        maxReplyBytes: settings.maxReplyBytes,
         signal,
       }),
     );
+    this.#recorder.validate();
     return { outcome, verdict: null };
+  }
+
+  #converse(options: RolloutOptions, prompt: Message[], tools: ToolSchema[]) {
+    const { engines, settings } = this.#parts;
+    const { backend, jobId } = this.#start;
+    if (!backend) throw new Error("a rollout that calls a model came without its backend");
+    return openDialogue(engines, {
+      ...{ jobId, backend, prompt, tools },
+      mode: options.tokens ?? "auto",
+      sampling: options.sampling ?? {},
+      callTimeoutMs: settings.engineCallTimeoutMs,
+      maxReplyBytes: settings.maxReplyBytes,
+    });
   }
 
   // biome-ignore lint/suspicious/noExplicitAny: see `#kind`.
   async #evaluate(instance: any): Promise<Result> {
     if (this.#start.outcome === null) throw new Error("EVAL started without RUN's outcome");
     const outcome: Outcome = JSON.parse(this.#start.outcome);
-    const verdict = await this.#kind.evaluate(instance, outcome, this.#signal);
+    const evaluation = this.#kind.evaluate(instance, outcome, this.#signal);
+    const verdict = await abortable(evaluation, this.#signal);
     if (!(verdict.reward >= 0 && verdict.reward <= 1)) {
       throw new ServiceError("verifier_failed", `the verifier gave ${verdict.reward} as a reward`);
     }
@@ -178,7 +197,7 @@ class StageRun {
   async #inSandbox<T>(
     work: (sandbox: Sandbox | null, signal: AbortSignal) => Promise<T>,
   ): Promise<T> {
-    if (!this.handle) return work(null, this.#signal);
+    if (!this.handle) return abortable(work(null, this.#signal), this.#signal);
     const sandbox = await this.#parts.attach(this.handle, this.#signal);
     const signal = AbortSignal.any([this.#signal, sandbox.died]);
     const result = await abortable(work(sandbox, signal), signal);

@@ -3,6 +3,7 @@ import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { RolloutResult } from "../../src/cli/run-collect.ts";
 import type { RolloutView } from "../../src/protocol/view.ts";
+import { folderOf } from "../inference/tokens/models.ts";
 import {
   environment,
   mathRow,
@@ -138,6 +139,24 @@ describe("the compiled binary, run from an unrelated directory", () => {
     expect(after).toEqual(before);
   });
 
+  test("by token ids: the trajectory has what was sampled, with mask and log-probabilities", async () => {
+    using dir = tempDir();
+    const folder = dir.file("model");
+    await using engine = await simulate(dir.path, SCRIPTS.slice(0, 1), ["--model-dir", folder]);
+    const rows = dir.file("rows.jsonl");
+    await Bun.write(rows, `${JSON.stringify(ROWS[0])}\n`);
+    const out = ["--json", "--out", dir.file("out.jsonl")];
+    const backend = ["--backend", engine.url, "--model-dir", folder, ...sandboxFlags()];
+    const { stdout, exitCode } = await run(["run", rows, ...backend, ...out]);
+    expect(exitCode).toBe(0);
+    const { reward, trajectory } = JSON.parse(stdout) as RolloutResult;
+    expect([reward, trajectory?.token_ids, trajectory?.segments.length]).toEqual([1, "exact", 1]);
+    const [segment] = trajectory?.segments ?? [];
+    const sampled = segment?.spans.filter(({ mask }) => mask === 1) ?? [];
+    const count = sampled.reduce((sum, { start, end }) => sum + end - start, 0);
+    expect([sampled.length, segment?.logprobs?.length]).toEqual([2, count]);
+  });
+
   test("an engine that refuses is a failure of the engine, never a reward", async () => {
     await using t = await setup();
     const rows = t.dir.file("other.jsonl");
@@ -211,6 +230,8 @@ describe("the command line", () => {
       [["serve", "--driver", "host"], 1, "driver=host isolates nothing"],
       [["serve", "--data-dir", "/proc/nope"], 1, "/proc/nope"],
       [["simulate", "--policy", "/nowhere"], 2, "/nowhere"],
+      [["verify-template"], 2, "name a model folder"],
+      [["verify-template", "/nowhere"], 1, "/nowhere has no tokenizer.json"],
     ];
     for (const [args, exitCode, text] of cases) {
       const result = await run(args);
@@ -223,12 +244,28 @@ describe("the command line", () => {
   test("has help for itself and for each command, on standard output", async () => {
     const overview = await run(["--help"]);
     expect([overview.exitCode, overview.stderr]).toEqual([0, ""]);
-    for (const name of ["serve", "run", "jobs", "backends", "simulate", "doctor", "version"]) {
+    const names = ["serve", "run", "jobs", "backends", "simulate", "verify-template", "doctor"];
+    for (const name of [...names, "version"]) {
       expect(overview.stdout).toContain(`  ${name}`);
       const help = await run([name, "--help"]);
       expect([name, help.exitCode, help.stderr]).toEqual([name, 0, ""]);
       expect(help.stdout).toStartWith(`Usage: rolloutd ${name}`);
     }
+  });
+
+  test("verifies a real model's chat template", async () => {
+    const folder = folderOf("qwen3");
+    const shown = await run(["verify-template", folder]);
+    expect([shown.exitCode, shown.stderr]).toEqual([0, ""]);
+    expect(shown.stdout).toStartWith("Tool calls are read as hermes");
+    expect(shown.stdout).toContain("equal    thinking on: tool calls");
+    const { stdout } = await run(["verify-template", "--json", folder]);
+    expect(JSON.parse(stdout.split("\n")[0] ?? "")).toEqual({
+      case: "one question",
+      verdict: "equal",
+      calls: 1,
+      detail: null,
+    });
   });
 
   test("version and doctor have output for machines", async () => {

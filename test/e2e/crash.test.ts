@@ -49,12 +49,17 @@ function newBatch(round: number, batch: number): Request[] {
 }
 
 const HOSTILE = `import subprocess
-subprocess.Popen("trap '' TERM HUP INT; setsid sh -c 'sleep 300 & sleep 300' & sleep 300", shell=True)
+stubborn = ["sh", "-c", "trap '' TERM HUP INT; sleep 300 & sleep 300"]
+quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+for new_session in (True, False):
+    subprocess.Popen(stubborn, start_new_session=new_session, **quiet)
 print(1 + 1)`;
 
 test(`after ${KILLS} kills every acknowledged job has finished exactly once, and nothing is left`, async () => {
   using dir = tempDir();
-  const data = dir.file("data");
+  // A folder of its own, whose name no other process has in its command line.
+  using state = tempDir();
+  const data = state.path;
   const scripts = [
     turn("execute_ipython_cell", { code: HOSTILE }),
     turn("finish", { message: "\\boxed{{{observation}}}" }),

@@ -31,6 +31,19 @@ test("a connection that ends before an answer for the second time is a failure",
   expect(engine.requests).toHaveLength(2);
 });
 
+test("a connection that is reset within the answer is lost, and not tried again", async () => {
+  await using engine = await rawEngine((socket) => {
+    socket.write(httpReply(HELLO).slice(0, -10), () =>
+      setTimeout(() => socket.resetAndDestroy(), 20),
+    );
+  });
+  using client = setup(engine.url);
+  const { code, message } = await failureOf(client.chat());
+  expect(code).toBe("engine_unreachable");
+  expect(message).toContain("the connection was lost");
+  expect(engine.requests).toHaveLength(1);
+});
+
 test("a port where nobody listens is unreachable, and not tried again", async () => {
   const engine = await rawEngine(() => {});
   await engine[Symbol.asyncDispose]();

@@ -19,8 +19,8 @@ test("a call returns the engine's message, its finish reason and its token count
   expect(reply).toEqual({
     message: { role: "assistant", content: "hello" },
     finishReason: "stop",
-    promptTokens: 6,
-    completionTokens: 2,
+    promptTokens: 24,
+    completionTokens: 6,
   });
 });
 

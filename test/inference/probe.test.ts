@@ -17,8 +17,8 @@ test("the only model of a server is chosen, with its context length", async () =
     model: "qwen",
     maxModelLen: 4096,
   });
-  const probed = await probeBackend(simulator.url, options());
-  expect(probed).toEqual({ model: "qwen", maxModelLen: 4096 });
+  const { model, profile } = await probeBackend(simulator.url, options());
+  expect([model, profile.max_model_len]).toEqual(["qwen", 4096]);
 });
 
 test("a model is named where there are several, and the error lists them", async () => {
@@ -26,9 +26,10 @@ test("a model is named where there are several, and the error lists them", async
   const failure = await failureOf(probeBackend(engine.url, options()));
   expect(failure).toMatchObject({ code: "invalid_field", field: "model" });
   expect(failure.message).toEndWith("no model is named; it serves a, b");
-  const probed = await probeBackend(engine.url, { ...options(), model: "b", apiKey: "sk-1" });
-  expect(probed).toEqual({ model: "b", maxModelLen: null });
-  expect(engine.requests[1]).toContain("Authorization: Bearer sk-1\r\n");
+  const named = { ...options(), model: "b", apiKey: "sk-1" };
+  const { model, profile } = await probeBackend(engine.url, named);
+  expect([model, profile.max_model_len, profile.rung]).toEqual(["b", null, "chat"]);
+  expect(engine.requests.at(-1)).toContain("Authorization: Bearer sk-1\r\n");
 });
 
 test("a model that is not served is refused", async () => {

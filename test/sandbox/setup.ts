@@ -95,7 +95,7 @@ export async function setup(
 
 /** Host pids that still belong to the sandbox, by session and by mounts. */
 export async function leftovers(handle: SandboxHandle): Promise<number[]> {
-  const mounting = await processesMounting(basename(handle.dir));
+  const mounting = processesMounting(basename(handle.dir));
   return [...processesInSession(handle.starterPid), ...mounting];
 }
 

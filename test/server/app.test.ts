@@ -60,7 +60,7 @@ function setup({ held = false } = {}) {
     backends: {
       list: () => backends,
       add: async ({ url, model = "only" }: AddBackend) => {
-        const view = { id: "b1", url, model, in_flight: 0 };
+        const view = { id: "b1", url, model, in_flight: 0, engine: null, model_dir: null };
         backends.push(view);
         return view;
       },
@@ -269,7 +269,7 @@ test("a backend is added, listed and removed; an address that is none is refused
   const url = "http://127.0.0.1:8000/v1";
   expect((await t.send("POST", "/v1/backends", { url })).status).toBe(201);
   expect((await t.send("GET", "/v1/backends")).body.backends).toEqual([
-    { id: "b1", url, model: "only", in_flight: 0 },
+    { id: "b1", url, model: "only", in_flight: 0, engine: null, model_dir: null },
   ]);
   expect((await t.send("DELETE", "/v1/backends/b1")).body).toEqual({ removed: "b1" });
   for (const bad of ["file:///etc/passwd", "localhost:8000", ""]) {

@@ -15,7 +15,10 @@ test("a fault is a kind and what narrows it", () => {
 });
 
 test.each([
-  ["explode", "must begin with status=NNN or one of reset, stall, garbage, truncate"],
+  [
+    "explode",
+    "must begin with status=NNN or one of reset, stall, garbage, truncate, lengths, nan, bad_ids",
+  ],
   ["status", "must begin with"],
   ["reset=1", "must begin with"],
   ["status=200", "status: "],

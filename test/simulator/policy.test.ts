@@ -1,15 +1,17 @@
 import { expect, test } from "bun:test";
 import { ServiceError } from "../../src/errors.ts";
+import { countTurns, messageSchema } from "../../src/simulator/conversation.ts";
 import { nextTurn, parsePolicy, Unscripted } from "../../src/simulator/policy.ts";
-import { chatRequestSchema } from "../../src/simulator/wire.ts";
 
 const entry = (match: string, ...variants: object[][]) => JSON.stringify({ match, variants });
 
 /** What a policy file says to a conversation. */
 function ask(file: string, messages: object[], seed?: number) {
-  const request = chatRequestSchema.parse({ model: "m", messages, seed });
-  const turn = messages.filter((message) => (message as { role: string }).role === "assistant");
-  return nextTurn(parsePolicy(file, "p.jsonl"), request, turn.length);
+  const asked = {
+    messages: messages.map((message) => messageSchema.parse(message)),
+    seed: seed ?? null,
+  };
+  return nextTurn(parsePolicy(file, "p.jsonl"), asked, countTurns(asked.messages));
 }
 
 const user = (content: string) => ({ role: "user", content });

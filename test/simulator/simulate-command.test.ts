@@ -50,6 +50,9 @@ test.each([
   [["--echo", "--port", "99999"], "--port: "],
   [["--echo", "--latency-ms", "slow"], "--latency-ms: "],
   [["--echo", "--fault", "boom"], 'fault "boom": '],
+  [["--echo", "--wire", "tgi"], "--wire: "],
+  [["--policy", "random", "--turns", "many"], "--turns: must be a median"],
+  [["--policy", "random", "--call", "{"], '--call: must be {"name": '],
   [["--echo", "--bogus"], "Unknown option '--bogus'"],
 ])("the arguments %j are a usage error", async (args, message) => {
   await using command = simulate(...args);

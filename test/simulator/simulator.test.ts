@@ -61,7 +61,12 @@ test("a completion has the wire format of a real one", async () => {
         finish_reason: "tool_calls",
       },
     ],
-    usage: { prompt_tokens: 7, completion_tokens: 7, total_tokens: 14 },
+    usage: {
+      prompt_tokens: 28,
+      completion_tokens: 59,
+      total_tokens: 87,
+      prompt_tokens_details: { cached_tokens: 0 },
+    },
   });
 });
 
@@ -78,7 +83,7 @@ test("a stream carries the same answer in pieces", async () => {
     { index: 0, id: "call_0_0", function: { name: "bash" } },
   ]);
   expect(chunks.at(-2).choices[0].finish_reason).toBe("tool_calls");
-  expect(chunks.at(-1).usage.total_tokens).toBe(14);
+  expect(chunks.at(-1).usage.total_tokens).toBe(87);
 });
 
 test("text parts are read as one text", async () => {
@@ -90,9 +95,9 @@ test("text parts are read as one text", async () => {
 
 test("max_tokens cuts the answer and its tool calls, and says so", async () => {
   await using engine = await setup({ policy: parsePolicy(CALLING, "p") });
-  expect(await (await engine.post({ max_tokens: 1 })).json()).toMatchObject({
+  expect(await (await engine.post({ max_tokens: 4 })).json()).toMatchObject({
     choices: [{ message: { content: "I lo", tool_calls: [] }, finish_reason: "length" }],
-    usage: { completion_tokens: 1 },
+    usage: { completion_tokens: 4 },
   });
 });
 
@@ -100,7 +105,7 @@ test.each([
   [{ model: "other" }, 404, "The model `other` does not exist."],
   [{ messages: [] }, 400, "messages: "],
   [{ messages: [{ role: "user", content: 7 }] }, 400, "messages.0.content: "],
-  [{ max_tokens: 40_000 }, 400, "This model's maximum context length is 32768 tokens."],
+  [{ max_tokens: 140_000 }, 400, "This model's maximum context length is 131072 tokens."],
   [{ n: 2 }, 400, "n: "],
 ])("the request %j is refused with %i in the engine's error shape", async (body, status, text) => {
   await using engine = await setup();
@@ -122,9 +127,9 @@ test("a policy without an answer is a 400 that says why", async () => {
 });
 
 test("a call lasts as long as latency and tokens say", async () => {
-  await using engine = await setup({ latencyMs: 30, msPerToken: 10 });
+  await using engine = await setup({ latencyMs: 30, msPerToken: 5 });
   const startMs = performance.now();
-  await engine.post({ messages: [{ role: "user", content: "x".repeat(20) }] });
+  await engine.post({ messages: [{ role: "user", content: "x".repeat(9) }] });
   expect(performance.now() - startMs).toBeGreaterThanOrEqual(79);
 });
 

@@ -113,10 +113,11 @@ export function sandboxFlags(): string[] {
 export async function simulate(
   folder: string,
   scripts: { match: string; variants: unknown[][] }[],
+  flags: string[] = [],
 ): Promise<Running & { url: string }> {
   const policy = join(folder, "policy.jsonl");
   await Bun.write(policy, scripts.map((script) => `${JSON.stringify(script)}\n`).join(""));
-  const running = await start(["simulate", "--port", "0", "--policy", policy]);
+  const running = await start(["simulate", "--port", "0", "--policy", policy, ...flags]);
   return { ...running, url: running.line };
 }
 

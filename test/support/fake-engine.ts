@@ -6,6 +6,8 @@ import type {
   Message,
 } from "../../src/inference/engine.ts";
 
+import type { Engines } from "../../src/worker/open-dialogue.ts";
+
 export const BACKEND: Backend = { id: "b1", url: "http://127.0.0.1:1/v1", model: "fake" };
 
 /** What the model does at one call: answer, or whatever the function does. */
@@ -27,6 +29,12 @@ export class FakeEngine implements EngineClient {
   }
 }
 
+/** A thread's engines of which only the one for messages is there. */
+export function fakeEngines(chat: EngineClient): Engines {
+  const refuse = async () => Promise.reject(new Error("there is no engine for tokens"));
+  return { chat, tokens: { generate: refuse }, tokenModel: refuse };
+}
+
 function reply(message: Extract<Message, { role: "assistant" }>): ChatReply {
   const finishReason = message.tool_calls ? "tool_calls" : "stop";
   return { message, finishReason, promptTokens: 10, completionTokens: 2, durationMs: 0 };
@@ -45,6 +53,13 @@ export function calls(...asked: [name: string, args: unknown][]): ChatReply {
     function: { name, arguments: typeof args === "string" ? args : JSON.stringify(args) },
   }));
   return reply({ role: "assistant", content: "", tool_calls });
+}
+
+/** A reply as the recorder gets it from a dialogue in text mode. */
+export function recorded({ message, finishReason, durationMs, ...counts }: ChatReply) {
+  const { promptTokens, completionTokens } = counts;
+  const unknown = { cachedTokens: null, weightVersion: null };
+  return { message, finishReason, durationMs, promptTokens, completionTokens, ...unknown };
 }
 
 /** A call that only the abort of its signal ends. */

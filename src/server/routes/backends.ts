@@ -1,6 +1,7 @@
 import { Hono } from "hono";
 import { z } from "zod";
 import { ServiceError } from "../../errors.ts";
+import { ENGINE_CHOICES } from "../../inference/engine-profile.ts";
 import { parseBody } from "../../protocol/parse.ts";
 import { readJson } from "../body.ts";
 import type { ServerEnv, ServerParts } from "../parts.ts";
@@ -8,10 +9,12 @@ import type { ServerEnv, ServerParts } from "../parts.ts";
 const addSchema = z.strictObject({
   url: z.url({ protocol: /^https?$/, error: "must be an http: or https: URL" }),
   model: z.string().min(1).optional(),
+  model_dir: z.string().startsWith("/", "must be an absolute path").optional(),
   api_key_env: z
     .string()
     .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "must be the name of an environment variable")
     .optional(),
+  engine: z.enum(ENGINE_CHOICES).optional(),
 });
 
 export function backendRoutes({ backends, maxBodyBytes }: ServerParts) {

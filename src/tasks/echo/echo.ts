@@ -31,6 +31,7 @@ export const echo: TaskKind<z.infer<typeof rowSchema>> = {
 };
 
 function abortableSleep(ms: number, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
   return new Promise((resolve, reject) => {
     const timer = setTimeout(resolve, ms);
     const onAbort = () => {

@@ -4,7 +4,7 @@ import { ServiceError } from "../../errors.ts";
 import type { Sandbox } from "../../sandbox/sandbox.ts";
 import { lastBoxed } from "../../verifiers/boxed.ts";
 import { gradeMathAnswer } from "../../verifiers/math-answer.ts";
-import type { RunContext, TaskKind } from "../task-kind.ts";
+import type { TaskKind } from "../task-kind.ts";
 import { mathPrompt } from "./prompt.ts";
 import { type MathInstance, parseMathRow } from "./row.ts";
 
@@ -34,7 +34,11 @@ export const math: TaskKind<MathInstance> = {
       maxOutputBytes: MAX_OBSERVATION_BYTES,
       signal,
     };
-    const { ok, output } = await python.run(WARM_UP, options);
+    const { ok, output, timedOut } = await python.run(WARM_UP, options);
+    if (timedOut) {
+      const message = `numpy and sympy were not loaded within ${WARM_UP_TIMEOUT_MS} ms`;
+      throw new ServiceError("sandbox_start_failed", message);
+    }
     if (!ok) {
       const mend = "use an image with Python 3, numpy and sympy";
       throw new ServiceError("image_invalid", `the image lacks what math needs: ${output}`, {
@@ -49,17 +53,13 @@ export const math: TaskKind<MathInstance> = {
       toolTimeoutMs: options.agent?.tool_timeout_ms ?? DEFAULT_TOOL_TIMEOUT_MS,
       maxOutputBytes: MAX_OBSERVATION_BYTES,
     };
-    const names = options.agent?.tools ?? math.tools;
+    const tools = createTools(options.agent?.tools ?? math.tools, { sandbox, limits, signal });
+    const schemas = tools.map((tool) => tool.schema);
     const { stopReason, finalMessage } = await runAgent({
-      jobId: context.jobId,
-      engine: context.engine,
-      backend: requiredBackend(context),
-      sampling: options.sampling ?? {},
-      prompt: mathPrompt(instance.problem),
-      tools: createTools(names, { sandbox, limits, signal }),
+      dialogue: await context.converse(mathPrompt(instance.problem), schemas),
+      backendId: context.backendId ?? "",
+      tools,
       maxTurns: options.agent?.max_turns ?? DEFAULT_MAX_TURNS,
-      callTimeoutMs: context.callTimeoutMs,
-      maxReplyBytes: context.maxReplyBytes,
       recorder,
       signal,
       isAnswer: (content) => lastBoxed(content) !== null,
@@ -73,9 +73,4 @@ export const math: TaskKind<MathInstance> = {
 function required(sandbox: Sandbox | null): Sandbox {
   if (sandbox) return sandbox;
   throw new Error("a math job came without its sandbox");
-}
-
-function requiredBackend(context: RunContext) {
-  if (context.backend) return context.backend;
-  throw new Error("a math job came without a backend");
 }

@@ -1,0 +1,42 @@
+import type { Message } from "../inference/engine.ts";
+import type { TokenSegment } from "../trajectory/record.ts";
+import type { RecordedCall } from "../trajectory/recorder.ts";
+
+/** What a model said, and what that cost. */
+export type ModelTurn = RecordedCall & {
+  /** Calls that can't be carried out, by their id, with what is wrong with them. */
+  malformedCalls: ReadonlyMap<string, string>;
+};
+
+/**
+ * A conversation with one model: as messages, where the engine makes tokens of them, or as tokens, where we
+ * do and keep what was sampled.
+ */
+export interface Dialogue {
+  /** Including what the model said. */
+  readonly messages: readonly Message[];
+  /** Messages of the environment. */
+  add(...messages: Message[]): void;
+  /**
+   * Asks for the model's next message, which becomes part of the conversation.
+   *
+   * @throws ServiceError `context_exhausted` where nothing more fits, `engine_*`, `token_invariant`; the
+   * abort reason of `signal`.
+   */
+  next(turn: number, signal: AbortSignal): Promise<ModelTurn>;
+  /** The tokens so far; null where there are none to be had. */
+  segments(): TokenSegment[] | null;
+}
+
+/** What both kinds of dialogue need for a call. */
+export type CallOptions = {
+  jobId: string;
+  callTimeoutMs: number;
+  maxReplyBytes: number;
+};
+
+/** The parts of a request that are the same for both kinds. */
+export function callFields({ jobId, callTimeoutMs, maxReplyBytes }: CallOptions, turn: number) {
+  const requestId = `${jobId}.${turn}`;
+  return { timeoutMs: callTimeoutMs, maxReplyBytes, sessionId: jobId, requestId };
+}

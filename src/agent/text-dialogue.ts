@@ -1,0 +1,43 @@
+import type { Backend, EngineClient, Message, Sampling, ToolSchema } from "../inference/engine.ts";
+import { type CallOptions, callFields, type Dialogue, type ModelTurn } from "./dialogue.ts";
+
+type TextOptions = CallOptions & {
+  engine: EngineClient;
+  backend: Backend;
+  sampling: Sampling;
+  tools: ToolSchema[];
+};
+
+/** Messages in, messages out: what the model saw as tokens is the engine's own business. */
+export class TextDialogue implements Dialogue {
+  readonly messages: Message[];
+  readonly #options: TextOptions;
+
+  constructor(prompt: Message[], options: TextOptions) {
+    this.messages = [...prompt];
+    this.#options = options;
+  }
+
+  add(...messages: Message[]): void {
+    this.messages.push(...messages);
+  }
+
+  async next(turn: number, signal: AbortSignal): Promise<ModelTurn> {
+    const { engine, backend, tools, sampling } = this.#options;
+    const fields = callFields(this.#options, turn);
+    const request = { messages: [...this.messages], tools, sampling, ...fields };
+    const reply = await engine.chat(backend, request, signal);
+    this.messages.push(reply.message);
+    const { message, finishReason, promptTokens, completionTokens, durationMs } = reply;
+    return {
+      ...{ message, finishReason, promptTokens, completionTokens, durationMs },
+      cachedTokens: null,
+      weightVersion: null,
+      malformedCalls: new Map(),
+    };
+  }
+
+  segments(): null {
+    return null;
+  }
+}

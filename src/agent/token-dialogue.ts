@@ -1,0 +1,121 @@
+import type { Backend, Message, Sampling, ToolSchema } from "../inference/engine.ts";
+import type { GenerateReply, TokenEngine } from "../inference/generate.ts";
+import { Conversation } from "../inference/tokens/conversation.ts";
+import type { CallStatus } from "../inference/tokens/dialects/dialect.ts";
+import { MarkedText } from "../inference/tokens/dialects/marked-text.ts";
+import { parseReply, replyMessage, startsInReasoning } from "../inference/tokens/dialects/reply.ts";
+import type { Segment } from "../inference/tokens/segment.ts";
+import type { TokenModel } from "../inference/tokens/token-model.ts";
+import type { TokenSegment } from "../trajectory/record.ts";
+import { type CallOptions, callFields, type Dialogue, type ModelTurn } from "./dialogue.ts";
+
+type TokenOptions = CallOptions & {
+  engine: TokenEngine;
+  backend: Backend;
+  model: TokenModel;
+  sampling: Sampling;
+  tools: ToolSchema[];
+};
+
+/** What is wrong with a call, as the model is told. */
+const PROBLEMS: Record<Exclude<CallStatus, "ok" | "unknown_tool">, string> = {
+  invalid_json: "the tool call is not valid JSON",
+  unclosed: "the tool call has no end",
+  missing_name: "the tool call names no tool",
+  malformed: "the tool call is not in the form that it must have",
+};
+
+/** How much of a prompt's end tells whether the model begins within its reasoning. Units: tokens. */
+const PROMPT_END = 64;
+
+/** Tokens in, tokens out: what was sampled is kept as it was sampled, and only new messages are tokenised. */
+export class TokenDialogue implements Dialogue {
+  readonly #options: TokenOptions;
+  readonly #conversation: Conversation;
+  readonly #stopTokenIds: number[];
+  /** The log-probabilities of each completion, in the order in which they were sampled. */
+  readonly #logprobs: { segment: number; values: number[] | null }[] = [];
+  #calls = 0;
+
+  constructor(prompt: Message[], options: TokenOptions) {
+    this.#options = options;
+    this.#conversation = new Conversation(options.model, prompt, { tools: options.tools });
+    this.#stopTokenIds = [...options.model.stopIds];
+  }
+
+  get messages(): readonly Message[] {
+    return this.#conversation.messages;
+  }
+
+  add(...messages: Message[]): void {
+    this.#conversation.add(...messages);
+  }
+
+  async next(turn: number, signal: AbortSignal): Promise<ModelTurn> {
+    const { engine, backend, sampling } = this.#options;
+    const promptIds = [...this.#conversation.prompt()];
+    const request = {
+      promptIds,
+      sampling,
+      stopTokenIds: this.#stopTokenIds,
+      ...callFields(this.#options, turn),
+    };
+    const reply = await engine.generate(backend, request, signal);
+    return this.#take(reply, promptIds);
+  }
+
+  segments(): TokenSegment[] {
+    return this.#conversation.segments.map((segment) => {
+      const { index, fork } = segment;
+      const { ids, spans } = withoutUnseen(segment);
+      const sampled = this.#logprobs.filter(({ segment }) => segment === index);
+      const trained = spans.filter(({ kind }) => kind === "sampled");
+      // Of a token that the template replaced neither the id nor its log-probability is kept.
+      const logprobs = trained.map(({ start, end }, turn) =>
+        sampled[turn]?.values?.slice(0, end - start),
+      );
+      const complete = logprobs.every((values) => values !== undefined);
+      return { ids: Array.from(ids), spans, fork, logprobs: complete ? logprobs.flat() : null };
+    });
+  }
+
+  #take(reply: GenerateReply, promptIds: readonly number[]): ModelTurn {
+    const { tokenizer, dialect, stopIds } = this.#options.model;
+    const promptEnd = tokenizer.decode(promptIds.slice(-PROMPT_END));
+    const source = MarkedText.ofIds(tokenizer, reply.tokenIds, stopIds);
+    const parsed = parseReply(source, {
+      dialect,
+      tools: this.#options.tools,
+      startsInReasoning: startsInReasoning(promptEnd),
+    });
+    const message = replyMessage(parsed, dialect, this.#calls);
+    this.#calls += parsed.calls.length;
+    const segment = this.#conversation.segments.length - 1;
+    this.#logprobs.push({ segment, values: reply.logprobs });
+    this.#conversation.sampled(reply.tokenIds, message);
+    const malformedCalls = new Map<string, string>();
+    for (const [index, { status }] of parsed.calls.entries()) {
+      const id = message.tool_calls?.[index]?.id;
+      if (id && status !== "ok" && status !== "unknown_tool")
+        malformedCalls.set(id, PROBLEMS[status]);
+    }
+    const called = parsed.calls.length > 0 && reply.finishReason === "stop";
+    return {
+      message,
+      finishReason: called ? "tool_calls" : reply.finishReason,
+      promptTokens: promptIds.length,
+      completionTokens: reply.tokenIds.length,
+      cachedTokens: reply.cachedTokens,
+      weightVersion: reply.weightVersion,
+      durationMs: reply.times.totalMs,
+      malformedCalls,
+    };
+  }
+}
+
+/** Without what was put behind the model's last words and that no call has shown it. */
+function withoutUnseen({ ids, spans }: Segment): Pick<Segment, "ids" | "spans"> {
+  const last = spans.findLastIndex(({ kind }) => kind === "sampled");
+  if (last < 0) return { ids, spans };
+  return { ids: ids.slice(0, spans[last]?.end), spans: spans.slice(0, last + 1) };
+}

@@ -1,0 +1,142 @@
+import { basename } from "node:path";
+import { z } from "zod";
+import { ServiceError } from "../errors.ts";
+import { parseFault } from "../simulator/faults.ts";
+import { type Policy, parsePolicy } from "../simulator/policy.ts";
+import type { SimulatorOptions } from "../simulator/simulator.ts";
+import { WIRES } from "../simulator/wires/format.ts";
+import { type parseFlags, UsageError } from "./flags.ts";
+
+export const SIMULATE_OPTIONS = {
+  policy: { type: "string" },
+  echo: { type: "boolean" },
+  port: { type: "string" },
+  "port-file": { type: "string" },
+  "model-dir": { type: "string" },
+  model: { type: "string" },
+  "max-model-len": { type: "string" },
+  "latency-ms": { type: "string" },
+  "jitter-ms": { type: "string" },
+  "prefill-tokens-per-s": { type: "string" },
+  "ms-per-token": { type: "string" },
+  "ms-per-token-per-request": { type: "string" },
+  "max-batch": { type: "string" },
+  "kv-tokens": { type: "string" },
+  wire: { type: "string" },
+  turns: { type: "string" },
+  tokens: { type: "string" },
+  call: { type: "string" },
+  seed: { type: "string" },
+  fault: { type: "string", multiple: true },
+  json: { type: "boolean" },
+} as const;
+
+const whole = z.coerce.number().int();
+const positiveMs = z.coerce.number().min(0);
+const atLeastOne = whole.min(1);
+const unlimited = Number.POSITIVE_INFINITY;
+
+/** `8` or `8,0.5`. */
+const spread = z
+  .string()
+  .regex(/^\d+(\.\d+)?(,\d+(\.\d+)?)?$/, "must be a median, or a median and a sigma: 8,0.5")
+  .transform((text) => {
+    const [median = 1, sigma = 0] = text.split(",").map(Number);
+    return { median, sigma };
+  });
+
+const callSchema = z.string().transform((text, context) => {
+  const parsed = calledSchema.safeParse(parseJson(text));
+  if (parsed.success) {
+    return { name: parsed.data.name, arguments: JSON.stringify(parsed.data.arguments) };
+  }
+  context.addIssue({ code: "custom", message: 'must be {"name": "…", "arguments": {…}}' });
+  return z.NEVER;
+});
+
+const calledSchema = z.strictObject({
+  name: z.string().min(1),
+  arguments: z.record(z.string(), z.json()),
+});
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+const valuesSchema = z.object({
+  port: whole.min(0).max(65_535).default(0),
+  model: z.string().min(1).default("simulated"),
+  "max-model-len": atLeastOne.default(131_072),
+  "latency-ms": positiveMs.default(0),
+  "jitter-ms": positiveMs.default(0),
+  "prefill-tokens-per-s": z.coerce.number().gt(0).default(unlimited),
+  "ms-per-token": positiveMs.default(0),
+  "ms-per-token-per-request": positiveMs.default(0),
+  "max-batch": atLeastOne.default(unlimited),
+  "kv-tokens": whole.min(256).default(4_194_304),
+  wire: z.enum(WIRES).default("all"),
+  turns: spread.default({ median: 8, sigma: 0.5 }),
+  tokens: spread.default({ median: 200, sigma: 0.5 }),
+  call: callSchema.default({ name: "execute_bash", arguments: '{"command":"true"}' }),
+  seed: whole.default(0),
+  fault: z.array(z.string()).default([]),
+});
+
+type Given = z.output<typeof valuesSchema>;
+export type SimulateValues = ReturnType<typeof parseFlags<typeof SIMULATE_OPTIONS>>["values"];
+
+/** @throws UsageError */
+export async function simulatorOptions(values: SimulateValues): Promise<SimulatorOptions> {
+  const parsed = valuesSchema.safeParse(values);
+  if (!parsed.success) {
+    const issue = parsed.error.issues[0];
+    throw new UsageError(`--${String(issue?.path[0])}: ${issue?.message}`);
+  }
+  const given = parsed.data;
+  return {
+    port: given.port,
+    model: given.model,
+    maxModelLen: given["max-model-len"],
+    policy: await readPolicy(values, given),
+    wire: given.wire,
+    latencyMs: given["latency-ms"],
+    jitterMs: given["jitter-ms"],
+    prefillTokensPerS: given["prefill-tokens-per-s"],
+    msPerToken: given["ms-per-token"],
+    msPerTokenPerRequest: given["ms-per-token-per-request"],
+    maxBatch: given["max-batch"],
+    kvTokens: given["kv-tokens"],
+    seed: given.seed,
+    faults: given.fault.map((text) => asUsage(() => parseFault(text))),
+  };
+}
+
+async function readPolicy({ policy, echo }: SimulateValues, given: Given): Promise<Policy> {
+  if ((policy === undefined) === !echo) throw new UsageError("give --policy FILE or --echo");
+  if (policy === undefined) return { kind: "echo" };
+  if (policy === "random") {
+    const { seed, turns, tokens, call } = given;
+    return { kind: "random", seed, turns, tokens, call };
+  }
+  let text: string;
+  try {
+    text = await Bun.file(policy).text();
+  } catch (error) {
+    throw new UsageError(`--policy: ${(error as Error).message}`);
+  }
+  return asUsage(() => parsePolicy(text, basename(policy)));
+}
+
+/** What the simulator finds wrong with its options is wrong on the command line. */
+function asUsage<T>(parse: () => T): T {
+  try {
+    return parse();
+  } catch (error) {
+    if (error instanceof ServiceError) throw new UsageError(error.message);
+    throw error;
+  }
+}

@@ -1,0 +1,78 @@
+import type { EngineProfile, Rung, TokenRung } from "./engine-profile.ts";
+import { asRecord, getFields, getText, type Probe, post } from "./probe-call.ts";
+import type { Identity } from "./probe-identity.ts";
+import { type ProbeReply, sample } from "./probe-ladder.ts";
+
+/** Longer than a few blocks of any prefix cache. Units: tokens. */
+const SALT_PROMPT_TOKENS = 192;
+
+const LOAD_METRIC = /^(vllm|sglang)[:_]num_(requests_running|running_reqs)\b/m;
+
+type Found = { rung: Rung; reply: ProbeReply | null; identity: Identity };
+
+type Details = Pick<
+  EngineProfile,
+  "logprobs" | "stop_id_included" | "salt" | "load" | "control" | "tokenize"
+>;
+
+/** What else is worth knowing, with at most four short calls of the model. @throws ServiceError `engine_*` */
+export async function learnDetails(probe: Probe, found: Found): Promise<Details> {
+  const { rung, reply, identity } = found;
+  const nothing = { logprobs: false, stop_id_included: null, salt: null };
+  if (!reply) return { ...nothing, load: [], control: false, tokenize: false };
+  const text = { model: probe.backend.model, prompt: "a", add_special_tokens: false };
+  const [metrics, paused, tokenized] = await Promise.all([
+    getText(probe, "/metrics"),
+    getFields(probe, "/is_paused"),
+    post(probe, "/tokenize", text),
+  ]);
+  const load: Details["load"] = reply.load === null ? [] : ["in_band"];
+  if (LOAD_METRIC.test(metrics ?? "")) load.push("metrics");
+  const ways = { load, control: "is_paused" in paused || identity.kind === "sglang" };
+  const tokenize = Array.isArray(asRecord(tokenized).tokens);
+  const logprobs = reply.logprobs !== null;
+  if (rung === "chat" || rung === "chat_ids") return { ...nothing, logprobs, ...ways, tokenize };
+  const { maxModelLen } = identity;
+  return {
+    logprobs,
+    stop_id_included: await stopIdIncluded(probe, rung, reply, maxModelLen),
+    salt: await saltWorks(probe, rung, maxModelLen),
+    ...ways,
+    tokenize,
+  };
+}
+
+/** The same prompt again, to stop at what came first before. */
+async function stopIdIncluded(
+  probe: Probe,
+  rung: TokenRung,
+  before: ProbeReply,
+  maxModelLen: number | null,
+): Promise<boolean | null> {
+  const [first] = before.tokenIds;
+  if (first === undefined) return null;
+  const reply = await sample(probe, rung, { maxTokens: 2, maxModelLen, stopTokenIds: [first] });
+  if (reply.finishReason !== "stop") return null;
+  if (reply.tokenIds.length === 0) return false;
+  return reply.tokenIds[0] === first ? true : null;
+}
+
+/** Twice under one salt and once under another: only the second may meet the cache. */
+async function saltWorks(
+  probe: Probe,
+  rung: TokenRung,
+  maxModelLen: number | null,
+): Promise<boolean | null> {
+  if (maxModelLen !== null && maxModelLen <= SALT_PROMPT_TOKENS) return null;
+  const promptIds = Array.from({ length: SALT_PROMPT_TOKENS }, (_, index) => 33 + (index % 90));
+  const nonce = crypto.randomUUID();
+  const cached = async (salt: string) => {
+    const cacheSalt = `${nonce}.${salt}`;
+    const options = { maxTokens: 1, maxModelLen, promptIds, cacheSalt };
+    return (await sample(probe, rung, options)).cachedTokens;
+  };
+  if ((await cached("a")) === null) return null;
+  const same = (await cached("a")) ?? 0;
+  // A cache that never hits tells nothing about salts.
+  return same === 0 ? null : (await cached("b")) === 0;
+}

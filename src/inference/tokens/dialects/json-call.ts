@@ -1,0 +1,72 @@
+import type { CallStatus, ParsedCall } from "./dialect.ts";
+
+type Parsed = Pick<ParsedCall, "status" | "name" | "arguments" | "id">;
+
+/** A call that is one JSON object with `name`, and `arguments` or `parameters`. */
+export function callOfJson(text: string): Parsed {
+  const value = parseObject(text);
+  if (value === null) {
+    return { status: "invalid_json", name: nameIn(text), arguments: text, id: null };
+  }
+  const { name, id } = value;
+  const args = argumentsOf(value.arguments ?? value.parameters ?? {});
+  const found = {
+    arguments: args ?? JSON.stringify(value),
+    id: typeof id === "string" ? id : null,
+  };
+  if (typeof name !== "string" || name === "")
+    return { ...found, status: "missing_name", name: null };
+  return { ...found, status: args === null ? "malformed" : "ok", name };
+}
+
+/** A call whose name stands outside of its JSON arguments. */
+export function callOfArguments(name: string, text: string): Omit<Parsed, "id"> {
+  const args = argumentsOf(text);
+  let status: CallStatus = "ok";
+  if (args === null) status = "invalid_json";
+  else if (name === "") status = "missing_name";
+  return { status, name: name === "" ? null : name, arguments: args ?? text };
+}
+
+/** Some models write the object once more as a string. */
+function argumentsOf(value: unknown): string | null {
+  const object = typeof value === "string" ? parseObject(value) : value;
+  if (typeof object !== "object" || object === null || Array.isArray(object)) return null;
+  return JSON.stringify(object);
+}
+
+function parseObject(text: string): Record<string, unknown> | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value !== "object" || value === null || Array.isArray(value)) return null;
+    return value as Record<string, unknown>;
+  } catch {
+    return null;
+  }
+}
+
+function nameIn(text: string): string | null {
+  return /"name"\s*:\s*"([^"\\]+)"/.exec(text)?.[1] ?? null;
+}
+
+/**
+ * Where the JSON object or list that begins at `start` ends, or -1 where it does not. Brackets in its
+ * strings don't count, so it may quote the markers that are around it.
+ */
+export function endOfJson(text: string, start: number): number {
+  let depth = 0;
+  let quoted = false;
+  for (let at = start; at < text.length; at++) {
+    const char = text[at];
+    if (quoted) {
+      if (char === "\\") at += 1;
+      else if (char === '"') quoted = false;
+    } else if (char === '"') quoted = true;
+    else if (char === "{" || char === "[") depth += 1;
+    else if (char === "}" || char === "]") {
+      depth -= 1;
+      if (depth === 0) return at + 1;
+    }
+  }
+  return -1;
+}

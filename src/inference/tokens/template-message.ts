@@ -1,0 +1,50 @@
+import type { Message } from "../engine.ts";
+import type { TemplateMessage } from "./chat-template.ts";
+
+/** The forms in which a template expects what the field writes in several ways. */
+export type MessageForm = {
+  /** Of `tool_calls[].function.arguments`: parsed, or the JSON text. */
+  arguments: "object" | "text";
+  /** Of arguments that are no JSON object: the text, or an object around it for XML dialects. */
+  malformed: "text" | "wrapped";
+  /** Of an assistant message that has tool calls and no text. */
+  emptyContent: "" | null;
+};
+
+export function toTemplateMessages(
+  messages: readonly Message[],
+  form: MessageForm,
+): TemplateMessage[] {
+  return messages.map((message) => toTemplateMessage(message, form));
+}
+
+/** Fields that are not set are absent, because templates ask for their presence. */
+function toTemplateMessage(message: Message, form: MessageForm): TemplateMessage {
+  if (message.role !== "assistant") return { ...message };
+  const { role, content, reasoning_content, tool_calls = [] } = message;
+  const calls = tool_calls.map((call) => ({
+    ...call,
+    function: {
+      name: call.function.name,
+      arguments: argumentsIn(call.function.arguments, form),
+    },
+  }));
+  return {
+    role,
+    content: content === "" && calls.length > 0 ? form.emptyContent : content,
+    ...(reasoning_content ? { reasoning_content } : {}),
+    ...(calls.length > 0 ? { tool_calls: calls } : {}),
+  };
+}
+
+function argumentsIn(text: string, form: MessageForm): unknown {
+  if (form.arguments === "text") return text;
+  const malformed = form.malformed === "text" ? text : { malformed: text };
+  try {
+    const value: unknown = JSON.parse(text);
+    const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
+    return isObject ? value : malformed;
+  } catch {
+    return malformed;
+  }
+}

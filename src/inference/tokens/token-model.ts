@@ -1,0 +1,64 @@
+import { ServiceError } from "../../errors.ts";
+import type { ToolSchema } from "../engine.ts";
+import { ChatTemplate } from "./chat-template.ts";
+import { chooseDialect } from "./dialects/choose.ts";
+import type { DialectName } from "./dialects/dialect.ts";
+import { readModelFolder } from "./model-folder.ts";
+import { probeTemplate, type TemplateShape } from "./template-shape.ts";
+import { Tokenizer } from "./tokenizer.ts";
+
+/** A model's tokenizer and chat template, which belong together. It may be shared by rollouts. */
+export type TokenModel = {
+  tokenizer: Tokenizer;
+  template: ChatTemplate;
+  /** What an engine may end a turn with. */
+  stopIds: ReadonlySet<number>;
+  /** In which the model writes tool calls, by its template. */
+  dialect: DialectName;
+  shape(tools: ToolSchema[], variables: Record<string, unknown>): TemplateShape;
+};
+
+/** Rollouts of one task kind share tools; more kinds than this probe again, at a few ms each. */
+const MAX_SHAPES = 64;
+
+type LoadOptions = {
+  /** Which of several templates, by name. */
+  template?: string;
+  /** Instead of the one that the template shows. */
+  dialect?: DialectName;
+};
+
+/** @throws ServiceError `model_folder_invalid` */
+export async function loadTokenModel(path: string, options: LoadOptions = {}): Promise<TokenModel> {
+  const folder = await readModelFolder(path);
+  const tokenizer = new Tokenizer(folder);
+  const name = options.template ?? "default";
+  const found = folder.templates.get(name);
+  if (!found) {
+    const names = [...folder.templates.keys()].join(", ");
+    const mend = `name one of them: ${names}`;
+    const message = `${path} has no chat template "${name}"`;
+    throw new ServiceError("model_folder_invalid", message, { mend });
+  }
+  const template = new ChatTemplate(found.text, `${path}/${found.file}`, folder.specialTokens);
+  const shapes = new Map<string, TemplateShape>();
+  const shape: TokenModel["shape"] = (tools, variables) => {
+    const key = JSON.stringify([tools, variables]);
+    const known = shapes.get(key);
+    if (known) return known;
+    const addedTokens = tokenizer.addedContents;
+    const probed = probeTemplate(template, { tools, variables, now: new Date(), addedTokens });
+    if (shapes.size >= MAX_SHAPES) shapes.clear();
+    shapes.set(key, probed);
+    return probed;
+  };
+  const stopIds = new Set<number>();
+  const { endOfTurn, shownCall } = shape([], {});
+  for (const stop of [...folder.stopTokens, endOfTurn]) {
+    const id = typeof stop === "string" ? tokenizer.addedId(stop) : stop;
+    if (id !== undefined && id !== null) stopIds.add(id);
+  }
+  const { addedContents } = tokenizer;
+  const dialect = options.dialect ?? chooseDialect(shownCall, template.text, addedContents);
+  return { tokenizer, template, stopIds, dialect, shape };
+}

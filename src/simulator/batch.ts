@@ -1,0 +1,193 @@
+import type { KvCache, Lease } from "./kv-cache.ts";
+
+/** How fast the engine is. Zero times and an infinite speed make an answer immediate. */
+export type Performance = {
+  /** Units: prompt tokens that are not cached, of all requests together. */
+  prefillTokensPerS: number;
+  /** A step makes one token of each request in the batch; it takes longer the more they are. */
+  msPerToken: number;
+  msPerTokenPerRequest: number;
+  maxBatch: number;
+};
+
+export type Work = {
+  promptIds: readonly number[];
+  outputIds: readonly number[];
+  salt: string;
+  signal: AbortSignal;
+};
+
+export type Done = {
+  cachedTokens: number;
+  /** Fewer than were to be made where the engine gave up. */
+  generated: number;
+  queueMs: number;
+  /** Where in the output the engine's weights changed, oldest first. */
+  marks: { version: string; end: number }[];
+};
+
+type Request = Work & {
+  queuedMs: number;
+  startedMs: number;
+  lease: Lease | null;
+  timer: Timer | undefined;
+  /** The batch's step in which it began to decode, and in which it will be done. */
+  fromStep: number;
+  untilStep: number;
+  marks: Done["marks"];
+  resolve(done: Done): void;
+};
+
+/**
+ * Continuous batching. All requests that decode advance together, a token a step, so the batch keeps
+ * one count of steps whose speed changes with the number of requests, and each request only the
+ * count at which it is done.
+ */
+export class Batch {
+  readonly #performance: Performance;
+  readonly #kv: KvCache;
+  readonly #waiting: Request[] = [];
+  readonly #prefilling = new Set<Request>();
+  readonly #decoding = new Set<Request>();
+  #steps = 0;
+  #stepsAtMs = 0;
+  #prefillFreeMs = 0;
+  #timer: Timer | undefined;
+
+  constructor(performance: Performance, kv: KvCache) {
+    this.#performance = performance;
+    this.#kv = kv;
+  }
+
+  get running(): number {
+    return this.#prefilling.size + this.#decoding.size;
+  }
+
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
+  /** Resolves when the last token is made, or at once with what there is when the caller leaves. */
+  run(work: Work): Promise<Done> {
+    return new Promise((resolve) => {
+      const onAbort = () => this.#end(request, this.#progressOf(request));
+      const request: Request = {
+        ...work,
+        queuedMs: performance.now(),
+        startedMs: Number.NaN,
+        lease: null,
+        timer: undefined,
+        fromStep: 0,
+        untilStep: 0,
+        marks: [],
+        resolve: (done) => {
+          work.signal.removeEventListener("abort", onAbort);
+          resolve(done);
+        },
+      };
+      work.signal.addEventListener("abort", onAbort, { once: true });
+      this.#waiting.push(request);
+      this.#admit();
+    });
+  }
+
+  /** Everything that is generated from now on is by other weights than `version`. */
+  mark(version: string): void {
+    this.#advance();
+    for (const request of [...this.#prefilling, ...this.#decoding]) {
+      request.marks.push({ version, end: this.#progressOf(request) });
+    }
+  }
+
+  /** Starts requests in their order while the batch and the memory have room. */
+  #admit(): void {
+    for (;;) {
+      const [next] = this.#waiting;
+      if (!next || this.running >= this.#performance.maxBatch) return;
+      const { promptIds, outputIds, salt } = next;
+      next.lease = this.#kv.reserve(promptIds, salt, promptIds.length + outputIds.length);
+      if (!next.lease) return;
+      this.#waiting.shift();
+      this.#prefill(next, next.lease);
+    }
+  }
+
+  #prefill(request: Request, lease: Lease): void {
+    const nowMs = performance.now();
+    request.startedMs = nowMs;
+    this.#prefilling.add(request);
+    const tokens = request.promptIds.length - lease.cachedTokens;
+    const durationMs = (tokens / this.#performance.prefillTokensPerS) * 1000;
+    this.#prefillFreeMs = Math.max(nowMs, this.#prefillFreeMs) + durationMs;
+    if (this.#prefillFreeMs <= nowMs) this.#decode(request, lease);
+    else {
+      const waitMs = this.#prefillFreeMs - nowMs;
+      request.timer = setTimeout(() => this.#decode(request, lease), waitMs);
+    }
+  }
+
+  #decode(request: Request, lease: Lease): void {
+    this.#kv.share(lease);
+    this.#advance();
+    this.#prefilling.delete(request);
+    this.#decoding.add(request);
+    request.fromStep = this.#steps;
+    request.untilStep = this.#steps + request.outputIds.length;
+    if (this.#stepMs === 0) this.#end(request, request.outputIds.length);
+    else this.#schedule();
+  }
+
+  get #stepMs(): number {
+    const { msPerToken, msPerTokenPerRequest } = this.#performance;
+    return msPerToken + msPerTokenPerRequest * Math.max(0, this.#decoding.size - 1);
+  }
+
+  /** Brings the count of steps up to now. */
+  #advance(): void {
+    const nowMs = performance.now();
+    const stepMs = this.#stepMs;
+    if (stepMs > 0 && this.#decoding.size > 0) this.#steps += (nowMs - this.#stepsAtMs) / stepMs;
+    this.#stepsAtMs = nowMs;
+  }
+
+  #schedule(): void {
+    clearTimeout(this.#timer);
+    if (this.#decoding.size === 0) return;
+    let next = Number.POSITIVE_INFINITY;
+    for (const { untilStep } of this.#decoding) next = Math.min(next, untilStep);
+    const waitMs = (next - this.#steps) * this.#stepMs;
+    this.#timer = setTimeout(() => this.#finishDue(), Math.max(0, waitMs));
+  }
+
+  #finishDue(): void {
+    this.#advance();
+    const due = [...this.#decoding].filter(({ untilStep }) => untilStep <= this.#steps + 1e-6);
+    for (const request of due) this.#end(request, request.outputIds.length);
+    this.#schedule();
+  }
+
+  #progressOf(request: Request): number {
+    if (!this.#decoding.has(request)) return 0;
+    const made = Math.floor(this.#steps - request.fromStep);
+    return Math.min(request.outputIds.length, Math.max(0, made));
+  }
+
+  #end(request: Request, generated: number): void {
+    clearTimeout(request.timer);
+    const { lease, promptIds, outputIds, salt, queuedMs, startedMs, marks } = request;
+    const waited = this.#waiting.indexOf(request);
+    if (waited >= 0) this.#waiting.splice(waited, 1);
+    const prefilled = this.#decoding.has(request);
+    this.#advance();
+    this.#prefilling.delete(request);
+    this.#decoding.delete(request);
+    if (lease) {
+      const computed = prefilled ? [...promptIds, ...outputIds.slice(0, generated)] : null;
+      this.#kv.release(lease, computed, salt);
+    }
+    const queueMs = (Number.isNaN(startedMs) ? performance.now() : startedMs) - queuedMs;
+    request.resolve({ cachedTokens: lease?.cachedTokens ?? 0, generated, queueMs, marks });
+    this.#admit();
+    this.#schedule();
+  }
+}

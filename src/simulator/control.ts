@@ -1,0 +1,88 @@
+import { z } from "zod";
+import { failure, type Serving } from "./generation.ts";
+import { BLOCK_TOKENS } from "./kv-cache.ts";
+
+/** The version that the simulator says it is, of either engine. */
+const VERSION = "0.31.0";
+
+type Handler = (serving: Serving, request: Request) => Response | Promise<Response>;
+
+export const health: Handler = () => new Response(null, { status: 200 });
+
+export const models: Handler = ({ model, maxModelLen: max_model_len }) => {
+  const served = { id: model, object: "model", created: 0, owned_by: "rolloutd", root: model };
+  return Response.json({ object: "list", data: [{ ...served, parent: null, max_model_len }] });
+};
+
+export const version: Handler = () => Response.json({ version: VERSION });
+
+export const isPaused: Handler = () => Response.json({ is_paused: false });
+
+export const modelInfo: Handler = ({ model, engine }) =>
+  Response.json({
+    model_path: model,
+    tokenizer_path: model,
+    is_generation: true,
+    weight_version: engine.weightVersion,
+  });
+
+export const serverInfo: Handler = ({ maxModelLen }) =>
+  Response.json({ version: VERSION, context_length: maxModelLen });
+
+export const getWeightVersion: Handler = ({ engine }) =>
+  Response.json({ weight_version: engine.weightVersion });
+
+const updateSchema = z.object({ new_version: z.coerce.string().min(1) });
+
+export const updateWeightVersion: Handler = async ({ engine }, request) => {
+  const parsed = updateSchema.safeParse(await request.json().catch(() => null));
+  if (!parsed.success) return failure(400, "new_version: is missing", "new_version");
+  engine.updateWeights(parsed.data.new_version);
+  return Response.json({ success: true, new_version: engine.weightVersion });
+};
+
+/** Engines leave their cache as it is while requests run, and do not say so. */
+export const flushCache: Handler = ({ engine }) => {
+  if (engine.batch.running === 0) engine.kv.flush();
+  return new Response(null, { status: 200 });
+};
+
+const textSchema = z.object({ prompt: z.string() });
+
+export const tokenize: Handler = async ({ tokenizer, maxModelLen }, request) => {
+  const parsed = textSchema.safeParse(await request.json().catch(() => null));
+  if (!parsed.success) return failure(400, "prompt: is missing", "prompt");
+  const tokens = tokenizer.encode(parsed.data.prompt);
+  return Response.json({ count: tokens.length, max_model_len: maxModelLen, tokens });
+};
+
+const tokensSchema = z.object({ tokens: z.array(z.number().int().min(0)) });
+
+export const detokenize: Handler = async ({ tokenizer }, request) => {
+  const parsed = tokensSchema.safeParse(await request.json().catch(() => null));
+  if (!parsed.success) return failure(400, "tokens: is missing", "tokens");
+  const prompt = tokenizer.decode(parsed.data.tokens);
+  return Response.json({ prompt, text: prompt });
+};
+
+/** Under vLLM's names. */
+export const metrics: Handler = ({ engine, model, requests }) => {
+  const { batch, kv, counters } = engine;
+  const label = `{model_name=${JSON.stringify(model)}}`;
+  const lines = [
+    `vllm:num_requests_running${label} ${batch.running}`,
+    `vllm:num_requests_waiting${label} ${batch.waiting}`,
+    `vllm:kv_cache_usage_perc${label} ${kv.usage}`,
+    `vllm:num_preemptions_total${label} 0`,
+    `vllm:prefix_cache_queries_total${label} ${counters.promptTokens}`,
+    `vllm:prefix_cache_hits_total${label} ${counters.cachedTokens}`,
+    `vllm:prompt_tokens_total${label} ${counters.promptTokens}`,
+    `vllm:generation_tokens_total${label} ${counters.generatedTokens}`,
+    `vllm:cache_config_info{block_size="${BLOCK_TOKENS}",num_gpu_blocks="${kv.capacityBlocks}"} 1`,
+    `simulator:requests_total ${requests.total}`,
+    `simulator:requests_aborted_total ${requests.aborted}`,
+    `simulator:faults_total ${requests.faults}`,
+  ];
+  const headers = { "Content-Type": "text/plain; version=0.0.4; charset=utf-8" };
+  return new Response(`${lines.join("\n")}\n`, { headers });
+};

@@ -1,0 +1,129 @@
+export const BLOCK_TOKENS = 16;
+
+/** Room for one request, until it is released. */
+export type Lease = {
+  cachedTokens: number;
+  /** Full blocks of the prompt, by the hash of everything up to their end. */
+  readonly hashes: number[];
+  /** Which of them this request keeps from being evicted. */
+  readonly pinned: Set<number>;
+  /** Blocks that are reserved and can't be shared yet. */
+  unshared: number;
+};
+
+/**
+ * The memory of an engine for keys and values, in blocks: prefixes are found again by a hash chain
+ * that begins with the salt, and what nobody uses is evicted, the longest unused first.
+ */
+export class KvCache {
+  readonly capacityBlocks: number;
+  /** By hash: how many requests use the block now. */
+  readonly #shared = new Map<number, number>();
+  /** Shared blocks that nobody uses, the longest unused first. */
+  readonly #idle = new Set<number>();
+  #unshared = 0;
+
+  constructor(capacityTokens: number) {
+    this.capacityBlocks = Math.floor(capacityTokens / BLOCK_TOKENS);
+  }
+
+  /** The share that running requests use. */
+  get usage(): number {
+    return (this.#shared.size - this.#idle.size + this.#unshared) / this.capacityBlocks;
+  }
+
+  fits(tokens: number): boolean {
+    return blocksFor(tokens) <= this.capacityBlocks;
+  }
+
+  /** Room for `tokens`, of which the prompt may be there already; null while there is none. */
+  reserve(promptIds: readonly number[], salt: string, tokens: number): Lease | null {
+    const hashes = hashBlocks(promptIds, salt);
+    // The last token is always computed, because its output is what is asked for.
+    const reusable = Math.floor((promptIds.length - 1) / BLOCK_TOKENS);
+    const pinned = new Set<number>();
+    for (const hash of hashes.slice(0, reusable)) {
+      if (!this.#shared.has(hash)) break;
+      pinned.add(hash);
+    }
+    for (const hash of pinned) this.#pin(hash);
+    const unshared = blocksFor(tokens) - pinned.size;
+    if (!this.#makeRoom(unshared)) {
+      for (const hash of pinned) this.#unpin(hash);
+      return null;
+    }
+    this.#unshared += unshared;
+    return { cachedTokens: pinned.size * BLOCK_TOKENS, hashes, pinned, unshared };
+  }
+
+  /** The prompt has been computed: from now on others may use it. */
+  share(lease: Lease, hashes = lease.hashes): void {
+    for (const hash of hashes) {
+      if (lease.pinned.has(hash) || this.#shared.has(hash) || lease.unshared === 0) continue;
+      lease.unshared--;
+      this.#unshared--;
+      this.#shared.set(hash, 1);
+      lease.pinned.add(hash);
+    }
+  }
+
+  /** The request is over; what it computed stays until the room is needed. */
+  release(lease: Lease, allIds: readonly number[] | null, salt: string): void {
+    if (allIds) this.share(lease, hashBlocks(allIds, salt));
+    this.#unshared -= lease.unshared;
+    // The beginning of a prefix goes last, as everything after it is useless without.
+    for (const hash of [...lease.pinned].reverse()) this.#unpin(hash);
+  }
+
+  /** Forgets what nobody uses. */
+  flush(): void {
+    for (const hash of this.#idle) this.#shared.delete(hash);
+    this.#idle.clear();
+  }
+
+  #makeRoom(blocks: number): boolean {
+    const free = () => this.capacityBlocks - this.#shared.size - this.#unshared;
+    if (free() + this.#idle.size < blocks) return false;
+    for (const hash of this.#idle) {
+      if (free() >= blocks) break;
+      this.#idle.delete(hash);
+      this.#shared.delete(hash);
+    }
+    return true;
+  }
+
+  #pin(hash: number): void {
+    this.#shared.set(hash, (this.#shared.get(hash) ?? 0) + 1);
+    this.#idle.delete(hash);
+  }
+
+  #unpin(hash: number): void {
+    const users = (this.#shared.get(hash) ?? 1) - 1;
+    this.#shared.set(hash, users);
+    if (users === 0) this.#idle.add(hash);
+  }
+}
+
+function blocksFor(tokens: number): number {
+  return Math.ceil(tokens / BLOCK_TOKENS);
+}
+
+/** One number per full block, of everything before its end. Two 32-bit hashes make 53 bits. */
+function hashBlocks(ids: readonly number[], salt: string): number[] {
+  let a = 0x811c9dc5;
+  let b = 0x9e3779b9;
+  const mix = (value: number) => {
+    a = Math.imul(a ^ value, 0x01000193);
+    b = Math.imul((b ^ value) + (b >>> 15), 0x85ebca6b);
+  };
+  for (let index = 0; index < salt.length; index++) mix(salt.charCodeAt(index));
+  const hashes: number[] = [];
+  const full = ids.length - (ids.length % BLOCK_TOKENS);
+  for (let index = 0; index < full; index++) {
+    mix(ids[index] as number);
+    if (index % BLOCK_TOKENS === BLOCK_TOKENS - 1) {
+      hashes.push((a >>> 0) * 2 ** 21 + ((b ^ (b >>> 13)) >>> 11));
+    }
+  }
+  return hashes;
+}

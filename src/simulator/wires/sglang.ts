@@ -1,0 +1,65 @@
+import { z } from "zod";
+import type { Format } from "./format.ts";
+import { shownText } from "./vllm.ts";
+
+const ids = z.array(z.number().int().min(0));
+const DEFAULT_MAX_TOKENS = 128;
+
+const requestSchema = z.object({
+  rid: z.string().optional(),
+  input_ids: ids.min(1),
+  sampling_params: z
+    .object({
+      max_new_tokens: z.number().int().min(1).default(DEFAULT_MAX_TOKENS),
+      sampling_seed: z.number().int().nullish(),
+      stop: z.union([z.string().transform((text) => [text]), z.array(z.string())]).nullish(),
+      stop_token_ids: ids.nullish(),
+      skip_special_tokens: z.boolean().nullish(),
+    })
+    .prefault({}),
+  return_logprob: z.boolean().nullish(),
+  extra_key: z.string().nullish(),
+  stream: z.literal(false).nullish(),
+});
+
+/** SGLang's own `/generate`. */
+export const sglangGenerate: Format = (body) => {
+  const { sampling_params: sampling, ...request } = requestSchema.parse(body);
+  return {
+    asking: {
+      model: null,
+      prompt: { ids: request.input_ids },
+      seed: sampling.sampling_seed ?? null,
+      maxTokens: sampling.max_new_tokens,
+      stopTokenIds: sampling.stop_token_ids ?? [],
+      stop: sampling.stop ?? [],
+      salt: request.extra_key ?? "",
+    },
+    write(told) {
+      const { sampled } = told;
+      const pairs = sampled.logprobs.map((logprob, index) => [logprob, sampled.ids[index], null]);
+      return {
+        text: shownText(told, sampling.skip_special_tokens !== false),
+        output_ids: sampled.ids,
+        meta_info: {
+          id: request.rid ?? told.requestId,
+          finish_reason: finishOf(sampled.finish, sampled.matchedId ?? sampled.ids.at(-1)),
+          prompt_tokens: sampled.promptTokens,
+          completion_tokens: sampled.ids.length,
+          cached_tokens: sampled.cachedTokens,
+          weight_version: told.weightVersion,
+          weight_versions: sampled.weightSpans,
+          ...(request.return_logprob && { output_token_logprobs: pairs }),
+          num_running_reqs: told.running,
+          num_waiting_reqs: told.waiting,
+          queue_time: sampled.queueMs / 1000,
+        },
+      };
+    },
+  };
+};
+
+function finishOf(type: string, matched: number | undefined): object {
+  if (type === "stop") return { type, matched };
+  return type === "length" ? { type, length: 0 } : { type, message: "aborted" };
+}

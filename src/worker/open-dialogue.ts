@@ -1,0 +1,53 @@
+import type { CallOptions, Dialogue } from "../agent/dialogue.ts";
+import { TextDialogue } from "../agent/text-dialogue.ts";
+import { TokenDialogue } from "../agent/token-dialogue.ts";
+import { ServiceError } from "../errors.ts";
+import type { Backend, EngineClient, Message, Sampling, ToolSchema } from "../inference/engine.ts";
+import type { TokenEngine } from "../inference/generate.ts";
+import type { TokenModel } from "../inference/tokens/token-model.ts";
+
+/** How a thread reaches models. */
+export type Engines = {
+  chat: EngineClient;
+  tokens: TokenEngine;
+  /** Tokenizer and chat template of a model folder; loaded once per thread. */
+  tokenModel(path: string): Promise<TokenModel>;
+};
+
+/** What a rollout asks for: `exact` fails without token ids, `text` does not use them. */
+export type TokenMode = "exact" | "text" | "auto";
+
+type OpenOptions = CallOptions & {
+  mode: TokenMode;
+  backend: Backend;
+  sampling: Sampling;
+  prompt: Message[];
+  tools: ToolSchema[];
+};
+
+/**
+ * A conversation with the rollout's backend: by token ids where the backend takes them and its model folder
+ * is known, as text otherwise.
+ *
+ * @throws ServiceError `tokens_unavailable`, `model_folder_invalid`, `template_refused`
+ */
+export async function openDialogue(engines: Engines, options: OpenOptions): Promise<Dialogue> {
+  const { backend, mode, prompt, ...rest } = options;
+  const missing = mode === "text" ? "the rollout asks for text" : whatIsMissing(backend);
+  if (missing === null && backend.modelDir) {
+    const model = await engines.tokenModel(backend.modelDir);
+    return new TokenDialogue(prompt, { ...rest, backend, model, engine: engines.tokens });
+  }
+  if (mode === "exact") {
+    const message = `backend "${backend.id}" can't give exact token ids: ${missing}`;
+    const mend = "add the backend with --model-dir, on an engine that generates from token ids";
+    throw new ServiceError("tokens_unavailable", message, { mend });
+  }
+  return new TextDialogue(prompt, { ...rest, backend, engine: engines.chat });
+}
+
+function whatIsMissing({ profile, modelDir }: Backend): string | null {
+  if (!modelDir) return "its model folder is not known";
+  const rung = profile?.rung ?? "chat";
+  return rung === "chat" || rung === "chat_ids" ? "it takes messages only" : null;
+}

@@ -1,0 +1,188 @@
+import { describe, expect, test } from "bun:test";
+import { ServiceError } from "../../src/errors.ts";
+import { BACKEND, calls, says } from "../support/fake-engine.ts";
+import { PROMPT, setup } from "./setup.ts";
+
+const CONTINUE = /^user: Please continue working on the task\./;
+
+describe("a rollout ends", () => {
+  test("with the message of the finish tool, and the record has all that came before", async () => {
+    const t = setup({
+      script: [calls(["think", { thought: "hm" }]), calls(["finish", { message: "4" }])],
+    });
+    expect(await t.run()).toEqual({ stopReason: "finish", finalMessage: "4" });
+    const turn = {
+      backend_id: "b1",
+      finish_reason: "tool_calls" as const,
+      prompt_tokens: 10,
+      completion_tokens: 2,
+      started_ms: expect.any(Number),
+      engine_ms: 0,
+      cached_tokens: null,
+      weight_version: null,
+    };
+    expect(t.trajectory()).toEqual({
+      version: 1,
+      job_id: "job-1",
+      attempt: 1,
+      token_ids: "absent",
+      segments: [],
+      tools: t.tools.map((tool) => tool.schema),
+      messages: [
+        ...PROMPT,
+        calls(["think", { thought: "hm" }]).message,
+        { role: "tool", content: "noted", tool_call_id: "call_0" },
+        calls(["finish", { message: "4" }]).message,
+      ],
+      turns: [
+        {
+          ...turn,
+          message: 1,
+          tools: [{ name: "think", message: 2, duration_ms: expect.any(Number), ok: true }],
+        },
+        { ...turn, message: 3, tools: [] },
+      ],
+      stop_reason: "finish",
+    });
+  });
+
+  test("at a finish, and tools that the same message asks for behind it do not run", async () => {
+    const t = setup({
+      script: [calls(["think", { n: 1 }], ["finish", { message: "x" }], ["think", { n: 2 }])],
+    });
+    expect(await t.run()).toEqual({ stopReason: "finish", finalMessage: "x" });
+    expect(t.thoughts).toEqual([{ n: 1 }]);
+  });
+
+  test("with an answer that calls no tool", async () => {
+    const t = setup({ script: [says("Answer: 4")] });
+    expect(await t.run()).toEqual({ stopReason: "answer", finalMessage: "Answer: 4" });
+    expect(t.trajectory()).toMatchObject({ stop_reason: "answer", turns: [{ message: 1 }] });
+  });
+
+  test("after its number of turns, and no earlier", async () => {
+    const turns = [1, 2, 3].map((n) => calls(["think", { n }]));
+    const t = setup({ script: turns, maxTurns: 3 });
+    expect(await t.run()).toEqual({ stopReason: "max_turns", finalMessage: null });
+    expect([t.engine.requests.length, t.thoughts.length]).toEqual([3, 3]);
+  });
+
+  test("where the engine cut the message, whose tool calls are not run", async () => {
+    const cut = calls(["think", {}]);
+    cut.message.content = "I was about to";
+    const t = setup({ script: [{ ...cut, finishReason: "length" }] });
+    expect(await t.run()).toEqual({ stopReason: "length", finalMessage: "I was about to" });
+    expect(t.thoughts).toEqual([]);
+    expect(t.trajectory()).toMatchObject({ stop_reason: "length", turns: [{ tools: [] }] });
+  });
+
+  test("where the engine has no room for the conversation, and keeps what it has", async () => {
+    const full = async () => {
+      throw new ServiceError("context_exhausted", "too long");
+    };
+    const t = setup({ script: [calls(["think", {}]), full] });
+    expect(await t.run()).toEqual({ stopReason: "context", finalMessage: null });
+    expect(t.conversation()).toEqual(["user: Go.", "assistant: ", "tool: noted"]);
+    expect(t.trajectory().stop_reason).toBe("context");
+  });
+
+  test("when the agent repeats itself", async () => {
+    const t = setup({ script: Array(9).fill(calls(["think", { same: true }])) });
+    expect(await t.run()).toEqual({ stopReason: "loop", finalMessage: null });
+    expect(t.engine.requests.length).toBe(4);
+  });
+});
+
+describe("a message without a tool call that is no answer", () => {
+  test("is followed by a request to go on, which the model sees", async () => {
+    const t = setup({ script: [says("Let me see."), says("Answer: 4")] });
+    await t.run();
+    expect(t.conversation()).toEqual([
+      "user: Go.",
+      "assistant: Let me see.",
+      expect.stringMatching(CONTINUE),
+      "assistant: Answer: 4",
+    ]);
+    expect(t.engine.requests[1]?.messages.length).toBe(3);
+  });
+
+  test("ends the rollout when it is the third in a row", async () => {
+    const t = setup({ script: [says("a"), says("b"), says("c"), says("d")] });
+    expect(await t.run()).toEqual({ stopReason: "loop", finalMessage: "c" });
+    expect(t.engine.requests.length).toBe(3);
+  });
+
+  test("is no loop where a tool call came between", async () => {
+    const script = [says("a"), says("b"), calls(["think", {}]), says("c"), says("d"), says("e")];
+    const t = setup({ script });
+    expect(await t.run()).toEqual({ stopReason: "loop", finalMessage: "e" });
+  });
+});
+
+describe("a call that can't be carried out is told to the model, which goes on", () => {
+  const cases: [what: string, name: string, args: unknown, told: string | RegExp][] = [
+    ["an unknown tool", "dig", {}, 'ERROR: there is no tool "dig". The tools are: think, finish.'],
+    ["malformed JSON", "think", '{"a": ', /^ERROR: the arguments are not valid JSON: ./],
+    ["no arguments at all", "think", "", /^ERROR: the arguments are not valid JSON: ./],
+    ["a list", "think", [1], "ERROR: the arguments must be a JSON object."],
+    ["null", "think", "null", "ERROR: the arguments must be a JSON object."],
+    ["a text", "think", '"hm"', "ERROR: the arguments must be a JSON object."],
+  ];
+  test.each(cases)("%s", async (_what, name, args, told) => {
+    const t = setup({ script: [calls([name, args]), says("Answer: 4")] });
+    expect(await t.run()).toMatchObject({ stopReason: "answer" });
+    expect(t.thoughts).toEqual([]);
+    const { messages, turns } = t.trajectory();
+    const content = typeof told === "string" ? told : expect.stringMatching(told);
+    expect(messages[2]).toEqual({ role: "tool", content, tool_call_id: "call_0" });
+    expect(turns[0]?.tools).toEqual([
+      { name, message: 2, duration_ms: expect.any(Number), ok: false },
+    ]);
+  });
+
+  test("the same malformed call three times over is a loop", async () => {
+    const t = setup({ script: Array(5).fill(calls(["think", "{"])) });
+    expect(await t.run()).toMatchObject({ stopReason: "loop" });
+    expect(t.engine.requests.length).toBe(3);
+  });
+});
+
+test("each tool of a message is answered under the id of its call, in order", async () => {
+  const think = async ({ n }: Record<string, unknown>) => ({ text: `n is ${n}`, ok: n === 1 });
+  const script = [calls(["think", { n: 1 }], ["think", { n: 2 }]), says("Answer: 3")];
+  const t = setup({ script, think });
+  await t.run();
+  const { messages, turns } = t.trajectory();
+  expect(messages.slice(2, 4)).toEqual([
+    { role: "tool", content: "n is 1", tool_call_id: "call_0" },
+    { role: "tool", content: "n is 2", tool_call_id: "call_1" },
+  ]);
+  expect(turns[0]?.tools.map(({ message, ok }) => [message, ok])).toEqual([
+    [2, true],
+    [3, false],
+  ]);
+});
+
+test("every call of the model carries the whole conversation, and an id of its own", async () => {
+  const t = setup({ script: [calls(["think", {}]), says("Answer: 4")] });
+  await t.run();
+  const common = {
+    tools: t.tools.map((tool) => tool.schema),
+    sampling: { temperature: 0.5 },
+    timeoutMs: 1234,
+    maxReplyBytes: 5678,
+    sessionId: "job-1",
+  };
+  const { messages, turns } = t.trajectory();
+  expect(t.engine.requests).toEqual([
+    { ...common, messages: PROMPT, requestId: "job-1.0" },
+    { ...common, messages: messages.slice(0, 3), requestId: "job-1.1" },
+  ]);
+  expect(turns.map((turn) => turn.backend_id)).toEqual([BACKEND.id, BACKEND.id]);
+});
+
+test("a model with no turn left is not asked to go on", async () => {
+  const t = setup({ script: [says("hm")], maxTurns: 1 });
+  await t.run();
+  expect(t.conversation().at(-1)).toBe("assistant: hm");
+});

@@ -1,0 +1,121 @@
+import { describe, expect, test } from "bun:test";
+import { runAgent } from "../../src/agent/loop.ts";
+import { TokenDialogue } from "../../src/agent/token-dialogue.ts";
+import { type Tool, toolSchema } from "../../src/agent/tool.ts";
+import type { Backend, Message, Sampling } from "../../src/inference/engine.ts";
+import { probeBackend } from "../../src/inference/probe.ts";
+import { tokenEngine } from "../../src/inference/token-engine.ts";
+import type { TemplateMessage } from "../../src/inference/tokens/chat-template.ts";
+import { loadTokenModel } from "../../src/inference/tokens/token-model.ts";
+import { writeModelFolder } from "../../src/simulator/model-folder.ts";
+import { parsePolicy } from "../../src/simulator/policy.ts";
+import { startSimulator } from "../../src/simulator/simulator.ts";
+import { byteTokenizer } from "../../src/simulator/tokenizer.ts";
+import type { Trajectory } from "../../src/trajectory/record.ts";
+import { Recorder } from "../../src/trajectory/recorder.ts";
+import { tempDir } from "../support/temp-dir.ts";
+
+const PROMPT: Message[] = [
+  { role: "system", content: "You look." },
+  { role: "user", content: "token test: what is there? ¿ä𝄞" },
+];
+
+type Turn = { content?: string; tool_calls?: { name: string; arguments: unknown }[] };
+
+/** The agent loop over tokens, against the simulated engine with the simulated model's own folder. */
+async function setup(turns: Turn[], { sampling = {} as Sampling, maxModelLen = 100_000 } = {}) {
+  const dir = tempDir();
+  writeModelFolder(dir.path);
+  const model = await loadTokenModel(dir.path);
+  const script = JSON.stringify({ match: "token test", variants: [turns] });
+  const policy = parsePolicy(script, "policy");
+  const simulator = await startSimulator({ policy, wire: "vllm", maxModelLen });
+  const signal = new AbortController().signal;
+  const probed = await probeBackend(simulator.url, { timeoutMs: 5000, signal });
+  const backend: Backend = { id: "b", url: simulator.url, ...probed };
+  const tools: Tool[] = [
+    {
+      schema: toolSchema("think", "Think.", {}, []),
+      run: async () => ({ text: "a thing\nwith <tags> & ünïcode", ok: true }),
+    },
+    {
+      schema: toolSchema("finish", "End.", {}, []),
+      run: async ({ message }) => ({ text: "", ok: true, finish: String(message) }),
+    },
+  ];
+  const engine = tokenEngine();
+  const recorder = new Recorder("j", 1);
+  const dialogue = new TokenDialogue(PROMPT, {
+    ...{ jobId: "j", engine, backend, model, sampling, callTimeoutMs: 5000 },
+    maxReplyBytes: 1_000_000,
+    tools: tools.map((tool) => tool.schema),
+  });
+  return {
+    model,
+    run: () =>
+      runAgent({
+        ...{ dialogue, backendId: "b", tools, maxTurns: 10, recorder, signal },
+        isAnswer: (content) => content.startsWith("Answer:"),
+      }),
+    trajectory: (): Trajectory => {
+      recorder.validate();
+      return JSON.parse(recorder.toJson());
+    },
+    async [Symbol.asyncDispose]() {
+      engine[Symbol.dispose]();
+      await simulator[Symbol.asyncDispose]();
+      dir[Symbol.dispose]();
+    },
+  };
+}
+
+const call = (name: string, args: unknown) => ({ tool_calls: [{ name, arguments: args }] });
+
+describe("a rollout by token ids", () => {
+  test("keeps what was sampled, and its whole sequence is what the template would give", async () => {
+    await using t = await setup([
+      { content: "I look.", ...call("think", { thought: "hm" }) },
+      call("think", { thought: "again" }),
+      call("finish", { message: "done" }),
+    ]);
+    expect(await t.run()).toEqual({ stopReason: "finish", finalMessage: "done" });
+    const { token_ids, segments, messages, tools, turns } = t.trajectory();
+    expect([token_ids, segments.length, turns.length]).toEqual(["exact", 1, 3]);
+    const [segment] = segments;
+    const kinds = segment?.spans.map(({ kind }) => kind);
+    expect(kinds?.join(" ")).toBe("prompt sampled observation sampled observation sampled");
+    const options = { addGenerationPrompt: false };
+    const rendered = t.model.template.render(messages as TemplateMessage[], tools, options);
+    const text = byteTokenizer.decode(segment?.ids ?? []);
+    expect(rendered.startsWith(text)).toBe(true);
+    expect(rendered.slice(text.length).trim()).toBe("");
+    const sampled = segment?.spans.filter(({ mask }) => mask === 1) ?? [];
+    const lengths = sampled.map(({ start, end }) => end - start);
+    expect(turns.map(({ completion_tokens }) => completion_tokens)).toEqual(lengths);
+    expect(segment?.logprobs?.length).toBe(lengths.reduce((sum, length) => sum + length, 0));
+    expect(turns.map(({ prompt_tokens }) => prompt_tokens)).toEqual(
+      sampled.map(({ start }) => start),
+    );
+  });
+
+  test("tells the model of a call that is not JSON, and goes on", async () => {
+    const broken = { content: '<tool_call>\n{"name": "think", "arguments": {\n</tool_call>' };
+    await using t = await setup([broken, { content: "Answer: 4" }]);
+    expect(await t.run()).toMatchObject({ stopReason: "answer" });
+    const { messages } = t.trajectory();
+    expect(messages.find(({ role }) => role === "tool")?.content).toBe(
+      "ERROR: the tool call is not valid JSON.",
+    );
+  });
+
+  test("ends as `context` when nothing more fits, with what there is", async () => {
+    await using t = await setup(
+      Array.from({ length: 9 }, (_, index) => call("think", { thought: `${index}` })),
+      { maxModelLen: 1_400 },
+    );
+    const { stopReason } = await t.run();
+    expect(stopReason).toBeOneOf(["context", "length"]);
+    const { segments } = t.trajectory();
+    expect(segments[0]?.ids.length).toBeLessThanOrEqual(1_400);
+  });
+});

@@ -1,0 +1,130 @@
+import { describe, expect, test } from "bun:test";
+import { createBackends } from "../../src/cli/backend-service.ts";
+import { BackendRegistry } from "../../src/inference/registry.ts";
+import { Store } from "../../src/store/store.ts";
+import { createLog } from "../../src/telemetry/log.ts";
+import { failureOf } from "../support/failure.ts";
+import { tempDir } from "../support/temp-dir.ts";
+
+const NEVER = new AbortController().signal;
+
+/** A service that knows inference servers, and one of those, which serves `models`. */
+function setup(models: string[], env: Record<string, string> = {}) {
+  const dir = tempDir();
+  const store = new Store(dir.path);
+  const keys: (string | null)[] = [];
+  const engine = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch(request) {
+      keys.push(request.headers.get("authorization"));
+      return Response.json({ data: models.map((id) => ({ id })) });
+    },
+  });
+  const create = () => {
+    const registry = new BackendRegistry();
+    const log = createLog("silent");
+    return { registry, backends: createBackends(registry, store, { nowMs: () => 1 }, log, env) };
+  };
+  return {
+    ...create(),
+    /** As the next start of the service finds it. */
+    restarted: create,
+    keys,
+    env,
+    url: `http://127.0.0.1:${engine.port}/v1`,
+    async [Symbol.asyncDispose]() {
+      await engine.stop(true);
+      store[Symbol.dispose]();
+      dir[Symbol.dispose]();
+    },
+  };
+}
+
+describe("an inference server", () => {
+  test("is asked for its model when it is added, and is still there after a restart", async () => {
+    await using t = setup(["m"]);
+    const view = await t.backends.add({ engine: "text", url: `${t.url}//` }, NEVER);
+    const id = expect.stringMatching(/^127\.0\.0\.1-\d+-[0-9a-f]{6}$/);
+    expect(view).toMatchObject({ id, url: t.url, model: "m", in_flight: 0, model_dir: null });
+    expect([t.backends.list(), t.restarted().backends.list()]).toEqual([[view], [view]]);
+  });
+
+  test("that is added twice is there once", async () => {
+    await using t = setup(["m"]);
+    await t.backends.add({ engine: "text", url: t.url }, NEVER);
+    await t.backends.add({ engine: "text", url: `${t.url}/` }, NEVER);
+    expect(t.restarted().backends.list().length).toBe(1);
+  });
+
+  test("is told from one of another address on the same host", async () => {
+    await using t = setup(["m"]);
+    for (const pool of ["a", "b"])
+      await t.backends.add({ engine: "text", url: `${t.url}?pool=${pool}` }, NEVER);
+    expect(t.restarted().backends.list().length).toBe(2);
+  });
+
+  test("whose key is no longer set is left out, and does not keep the service from starting", async () => {
+    await using t = setup(["m"], { KEY: "secret" });
+    await t.backends.add({ engine: "text", url: t.url, api_key_env: "KEY" }, NEVER);
+    expect(t.restarted().backends.list().length).toBe(1);
+    delete t.env.KEY;
+    expect(t.restarted().backends.list()).toEqual([]);
+  });
+
+  test("shows how many trajectories live on it", async () => {
+    await using t = setup(["m"]);
+    await t.backends.add({ engine: "text", url: t.url }, NEVER);
+    t.registry.acquire(null);
+    expect(t.backends.list()).toMatchObject([{ in_flight: 1 }]);
+  });
+
+  test("that is removed is gone, also after a restart; what was never there can't be", async () => {
+    await using t = setup(["m"]);
+    const { id } = await t.backends.add({ engine: "text", url: t.url }, NEVER);
+    expect([t.backends.remove("other"), t.backends.remove(id)]).toEqual([false, true]);
+    expect([t.backends.list(), t.restarted().backends.list()]).toEqual([[], []]);
+  });
+
+  test("of several models is not added without a name, and leaves nothing behind", async () => {
+    await using t = setup(["m", "n"]);
+    const { code, field } = await failureOf(() =>
+      t.backends.add({ engine: "text", url: t.url }, NEVER),
+    );
+    expect([code, field, t.restarted().backends.list()]).toEqual(["invalid_field", "model", []]);
+    expect(await t.backends.add({ engine: "text", url: t.url, model: "n" }, NEVER)).toMatchObject({
+      model: "n",
+    });
+  });
+});
+
+describe("an inference server's key", () => {
+  test("is read from the service's environment, is sent, and is not shown", async () => {
+    await using t = setup(["m"], { THE_KEY: "sesame" });
+    const view = await t.backends.add(
+      { engine: "text", url: t.url, api_key_env: "THE_KEY" },
+      NEVER,
+    );
+    expect(t.keys).toEqual(["Bearer sesame"]);
+    expect(JSON.stringify([view, t.backends.list()])).not.toContain("sesame");
+    const registries = [t.registry, t.restarted().registry];
+    expect(registries.map((registry) => registry.acquire(null).apiKey)).toEqual([
+      "sesame",
+      "sesame",
+    ]);
+  });
+
+  test("whose variable is not set is refused before anything is sent", async () => {
+    await using t = setup(["m"]);
+    const add = () => t.backends.add({ engine: "text", url: t.url, api_key_env: "THE_KEY" }, NEVER);
+    expect(await failureOf(add)).toEqual({
+      code: "invalid_field",
+      message: "the variable THE_KEY is not set in the server",
+      boundary: "client",
+      retryable: false,
+      field: "api_key_env",
+      mend: "start rolloutd serve with THE_KEY in its environment",
+    });
+    expect(t.keys).toEqual([]);
+  });
+});

@@ -1,0 +1,51 @@
+import { describe, expect, test } from "bun:test";
+import { parseFlags, refuseExtra, UsageError, wholeNumber } from "../../src/cli/flags.ts";
+
+const OPTIONS = { name: { type: "string" }, json: { type: "boolean" } } as const;
+
+function usage(work: () => unknown): string {
+  try {
+    work();
+  } catch (error) {
+    if (error instanceof UsageError) return error.message;
+    throw error;
+  }
+  throw new Error("it was understood");
+}
+
+describe("a command line", () => {
+  test("has flags and arguments in any order", () => {
+    const { values, positionals } = parseFlags(["a", "--name", "x", "b", "--json"], OPTIONS);
+    expect([{ ...values }, positionals]).toEqual([{ name: "x", json: true }, ["a", "b"]]);
+  });
+
+  test("can switch a flag off", () => {
+    expect({ ...parseFlags(["--no-json"], OPTIONS).values }).toEqual({ json: false });
+  });
+
+  test("with an unknown flag, or one whose value is missing, can't be understood", () => {
+    expect(usage(() => parseFlags(["--nam", "x"], OPTIONS))).toBe("Unknown option '--nam'");
+    expect(usage(() => parseFlags(["--name"], OPTIONS))).toMatch(/--name.* argument missing$/);
+  });
+
+  test("has no more arguments than the command takes", () => {
+    refuseExtra(["a", "b"], 2);
+    expect(usage(() => refuseExtra(["a", "b", "c"], 2))).toBe("unexpected argument: c");
+  });
+});
+
+describe("a whole number", () => {
+  test("is taken from its least value on", () => {
+    expect([wholeNumber("--n", "0"), wholeNumber("--n", "12", 1)]).toEqual([0, 12]);
+  });
+
+  test.each(["", " ", "-1", "1.5", "x", "1x", "NaN", "Infinity"])("is not %s", (text) => {
+    expect(usage(() => wholeNumber("--limit", text))).toBe(
+      `--limit takes a whole number of at least 0, not "${text}"`,
+    );
+  });
+
+  test("is not less than its least value", () => {
+    expect(usage(() => wholeNumber("--limit", "0", 1))).toContain("at least 1");
+  });
+});

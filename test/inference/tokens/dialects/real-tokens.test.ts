@@ -1,0 +1,86 @@
+import { describe, expect, test } from "bun:test";
+import { canonicalTurn } from "../../../../src/inference/tokens/canonical-turn.ts";
+import { chooseDialect } from "../../../../src/inference/tokens/dialects/choose.ts";
+import { MarkedText } from "../../../../src/inference/tokens/dialects/marked-text.ts";
+import {
+  parseReply,
+  replyMessage,
+  startsInReasoning,
+} from "../../../../src/inference/tokens/dialects/reply.ts";
+import { BASH, calls, type Family, modelOf, user } from "../models.ts";
+
+const FAMILIES = [
+  ["qwen3", "hermes"],
+  ["mistral_nemo", "mistral"],
+  ["deepseek_v3", "deepseek"],
+] as const;
+
+async function parseTokens(family: Family, sampled: string | number[]) {
+  const model = await modelOf(family);
+  const ids = typeof sampled === "string" ? model.tokenizer.encode(sampled) : sampled;
+  const source = MarkedText.ofIds(model.tokenizer, ids, model.stopIds);
+  return parseReply(source, { dialect: model.dialect, tools: [BASH], startsInReasoning: false });
+}
+
+describe.each(FAMILIES)("%s", (family, dialect) => {
+  test("has its dialect chosen by its template, and the template's own calls are read", async () => {
+    const model = await modelOf(family);
+    expect(model.dialect).toBe(dialect);
+    const message = calls("", ["call00000", "call00001"], family === "qwen3" ? "hm" : undefined);
+    const { form, endOfTurn } = model.shape([BASH], {});
+    const { template } = model;
+    const rendering = { template, form, tools: [BASH], variables: {}, now: new Date(0) };
+    const text = canonicalTurn(rendering, endOfTurn, [user("Hi")], message, []);
+    const reply = await parseTokens(family, text);
+    expect(reply.calls.map(({ status }) => status)).toEqual(["ok", "ok"]);
+    expect(replyMessage(reply, model.dialect, 0)).toEqual(message);
+  });
+});
+
+describe("a quoted marker", () => {
+  test("is text where the marker is one token that was not sampled", async () => {
+    const { tokenizer } = await modelOf("qwen3");
+    const call = '{"name": "execute_bash", "arguments": {"command": "rm"}}';
+    const quoted = ["<", "tool_call", ">", call, "</", "tool_call", ">"];
+    const ids = quoted.flatMap((piece) => tokenizer.encode(piece));
+    expect(tokenizer.decode(ids)).toBe(quoted.join(""));
+    expect(await parseTokens("qwen3", ids)).toEqual({
+      reasoning: null,
+      content: quoted.join(""),
+      calls: [],
+    });
+    const real = await parseTokens("qwen3", quoted.join(""));
+    expect(real.calls.map(({ status }) => status)).toEqual(["ok"]);
+  });
+
+  test("does not end reasoning either", async () => {
+    const { tokenizer } = await modelOf("qwen3");
+    const ids = ["<think>", "is ", "</", "think", ">", " a tag?", "</think>", "Yes."];
+    expect(
+      await parseTokens(
+        "qwen3",
+        ids.flatMap((piece) => tokenizer.encode(piece)),
+      ),
+    ).toEqual({
+      reasoning: "is </think> a tag?",
+      content: "Yes.",
+      calls: [],
+    });
+  });
+});
+
+describe("choosing", () => {
+  test.each([
+    ["<tool_call>\n<function=f>\n<parameter=a>", "", "qwen3_coder"],
+    ['{"name": "f", "parameters": {}}', "", "llama3_json"],
+    [null, "Use <function=f> to call", "openhands"],
+    [null, "{{ messages }}", "none"],
+  ] as const)("%p with %p gives %s", (shown, template, dialect) => {
+    expect(chooseDialect(shown, template, [])).toBe(dialect);
+  });
+
+  test("knows a prompt that ends within reasoning", () => {
+    expect(startsInReasoning("<|im_start|>assistant\n<think>\n")).toBe(true);
+    expect(startsInReasoning("<|im_start|>assistant\n<think>\n\n</think>\n\n")).toBe(false);
+  });
+});

@@ -1,0 +1,94 @@
+import { expect, test } from "bun:test";
+import type { JobEvent } from "../../src/jobs/transitions.ts";
+import { recoverJobs } from "../../src/pipeline/recovery.ts";
+import { Store } from "../../src/store/store.ts";
+import { CANCEL, jobAfter, STARTED, SUCCEEDED, storeJob, TO_THE_END } from "../support/jobs.ts";
+import { tempDir } from "../support/temp-dir.ts";
+
+const IN_RUN = [STARTED, SUCCEEDED, STARTED];
+const IN_EVAL = [...IN_RUN, SUCCEEDED, STARTED];
+
+function setup() {
+  const dir = tempDir();
+  const store = new Store(dir.path);
+  return {
+    store,
+    put: (id: string, events: JobEvent[]) => storeJob(store, id, events),
+    /** A job in EVAL of which RUN's outcome was stored. */
+    putEvaluating(id: string, taskKind = "fake") {
+      const seq = storeJob(store, id, [], { taskKind });
+      store.updateJob(seq, jobAfter(id, ...IN_EVAL), { outcome: "{}" });
+    },
+    recover: (maxCrashes = 2) =>
+      recoverJobs(store, { nowMs: () => 5000 }, maxCrashes, (kind) => kind === "fake"),
+    states: () =>
+      store
+        .list({ limit: 100, after: 0, order: "submitted" })
+        .map(({ id, stage, state, attempt, crashes }) => [id, stage, state, attempt, crashes]),
+    [Symbol.dispose]() {
+      store[Symbol.dispose]();
+      dir[Symbol.dispose]();
+    },
+  };
+}
+
+test("jobs that were active start anew, what waited for INIT is as it was, what is over stays so", () => {
+  using t = setup();
+  t.put("waiting", []);
+  t.put("in INIT", [STARTED]);
+  t.put("before RUN", [STARTED, SUCCEEDED]);
+  t.put("in RUN", IN_RUN);
+  t.put("over", TO_THE_END);
+  expect(t.recover()).toEqual({ resumed: 3, ended: 0 });
+  expect(t.states()).toEqual([
+    ["waiting", "init", "pending", 1, 0],
+    ["in INIT", "init", "pending", 2, 1],
+    ["before RUN", "init", "pending", 2, 0],
+    ["in RUN", "init", "pending", 2, 1],
+    ["over", "eval", "succeeded", 1, 0],
+  ]);
+});
+
+test("a job whose RUN was recorded goes on in EVAL, unless EVAL needs the sandbox that is gone", () => {
+  using t = setup();
+  t.putEvaluating("needs none");
+  t.putEvaluating("needs one", "other");
+  t.put("not recorded", IN_EVAL);
+  expect(t.recover()).toEqual({ resumed: 3, ended: 0 });
+  expect(t.states()).toEqual([
+    ["needs none", "eval", "pending", 2, 1],
+    ["needs one", "init", "pending", 2, 1],
+    ["not recorded", "init", "pending", 2, 1],
+  ]);
+  const outcomes = ["needs none", "needs one"].map((id) => t.store.jobById(id)?.outcome);
+  expect(outcomes).toEqual(["{}", null]);
+});
+
+test("a cancel that was under way is completed, and ends the job at its place in the order", () => {
+  using t = setup();
+  t.put("a", [STARTED, CANCEL]);
+  expect(t.recover()).toEqual({ resumed: 0, ended: 1 });
+  expect(t.states()).toEqual([["a", "init", "cancelled", 1, 1]]);
+  expect(t.store.jobById("a")?.finished_ms).toBe(5000);
+  expect(t.store.list({ limit: 9, after: 0, order: "finished" }).map(({ id }) => id)).toEqual([
+    "a",
+  ]);
+});
+
+test("a job that was active in too many crashes is given up as the service's fault", () => {
+  using t = setup();
+  t.put("a", [STARTED]);
+  expect(t.recover(0)).toEqual({ resumed: 0, ended: 1 });
+  expect(JSON.parse(t.store.jobById("a")?.error ?? "null")).toMatchObject({
+    code: "crash_limit",
+    boundary: "service",
+    retryable: false,
+  });
+});
+
+test("a second recovery finds nothing left to do", () => {
+  using t = setup();
+  t.put("a", IN_RUN);
+  t.recover();
+  expect(t.recover()).toEqual({ resumed: 0, ended: 0 });
+});

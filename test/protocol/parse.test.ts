@@ -1,0 +1,93 @@
+import { describe, expect, test } from "bun:test";
+import { z } from "zod";
+import { fieldPath } from "../../src/lib/field-path.ts";
+import { canonicalJson, parseBody } from "../../src/protocol/parse.ts";
+import { submitSchema } from "../../src/protocol/rollout.ts";
+import { failureOf } from "../support/failure.ts";
+
+const ECHO = { instance: { data_source: "echo" } };
+
+describe("a path", () => {
+  test.each([
+    [[], ""],
+    [["limits"], "limits"],
+    [["rollouts", 2, "limits", "run_ms"], "rollouts[2].limits.run_ms"],
+    [["agent", "tools", 0], "agent.tools[0]"],
+    [[0, "id"], "[0].id"],
+  ])("%j is written %j", (path, text) => {
+    expect(fieldPath(path)).toBe(text);
+  });
+});
+
+describe("a body", () => {
+  const refusal = async (body: unknown) => {
+    const { code, field } = await failureOf(() => parseBody(submitSchema, body));
+    return [code, field];
+  };
+
+  test("that is right is given back as it was parsed", () => {
+    const body = { rollouts: [ECHO], wait_ms: 5 };
+    expect(parseBody(submitSchema, body)).toEqual(body);
+  });
+
+  test.each([
+    [{ rollouts: [ECHO, { ...ECHO, limits: { run_ms: "1" } }] }, "rollouts[1].limits.run_ms"],
+    [{ rollouts: [{ instance: {} }] }, "rollouts[0].instance.data_source"],
+    [{ rollouts: [{ ...ECHO, id: "../etc" }] }, "rollouts[0].id"],
+    [{ rollouts: [{ ...ECHO, image: "relative" }] }, "rollouts[0].image"],
+    [{ rollouts: [{ ...ECHO, agent: { tools: ["dig"] } }] }, "rollouts[0].agent.tools[0]"],
+    [{ rollouts: [{ ...ECHO, sampling: { top_p: 0 } }] }, "rollouts[0].sampling.top_p"],
+    [{ rollouts: [] }, "rollouts"],
+    [{}, "rollouts"],
+    [[], "body"],
+    [null, "body"],
+  ])("%j is refused at its first wrong field", async (body, field) => {
+    expect(await refusal(body)).toEqual(["invalid_field", field]);
+  });
+
+  test("with a field that nobody knows is refused with its path", async () => {
+    const body = { rollouts: [{ ...ECHO, limits: { run_msec: 1 } }] };
+    expect(await failureOf(() => parseBody(submitSchema, body))).toEqual({
+      code: "unknown_field",
+      message: "unknown field: rollouts[0].limits.run_msec",
+      boundary: "client",
+      retryable: false,
+      field: "rollouts[0].limits.run_msec",
+      mend: "remove it, or correct its spelling",
+    });
+    expect(await refusal({ rollouts: [ECHO], wait: 1 })).toEqual(["unknown_field", "wait"]);
+  });
+
+  test("says in words what is wrong with the field", async () => {
+    const { message } = await failureOf(() => parseBody(z.object({ n: z.int() }), { n: "x" }));
+    expect(message).toStartWith("n: Invalid input: expected ");
+  });
+
+  test("may have any fields in its instance: they are the task kind's", () => {
+    const body = { rollouts: [{ instance: { data_source: "echo", anything: [1] } }] };
+    expect(parseBody(submitSchema, body)).toEqual(body);
+  });
+});
+
+describe("canonical JSON", () => {
+  test("is the same for the same value, whatever the order of its keys", () => {
+    const one = canonicalJson({ b: [{ y: 1, x: null }], a: { d: "é", c: 2 } });
+    const other = canonicalJson({ a: { c: 2, d: "é" }, b: [{ x: null, y: 1 }] });
+    expect([one, other]).toEqual(Array(2).fill('{"a":{"c":2,"d":"é"},"b":[{"x":null,"y":1}]}'));
+  });
+
+  test("is another for another value, also where only a list's order differs", () => {
+    const values = [{ a: 1 }, { a: "1" }, { a: null }, {}, { a: [1, 2] }, { a: [2, 1] }, { A: 1 }];
+    expect(new Set(values.map(canonicalJson)).size).toBe(values.length);
+  });
+
+  test("leaves out what is undefined, as the wire does", () => {
+    expect(canonicalJson({ a: undefined, b: 1 })).toBe(canonicalJson({ b: 1 }));
+  });
+
+  test("keeps keys that JavaScript treats in a special way", () => {
+    const text = '{"10":1,"2":2,"__proto__":{"b":1,"a":2}}';
+    expect(JSON.parse(canonicalJson(JSON.parse(text)))).toEqual(JSON.parse(text));
+    expect(canonicalJson(JSON.parse(text))).toContain('"__proto__":{"a":2,"b":1}');
+  });
+});

@@ -1,0 +1,116 @@
+import { expect, test } from "bun:test";
+import { viewRollout } from "../../src/protocol/view.ts";
+import type { JobRow } from "../../src/store/tables.ts";
+
+const WAITING: JobRow = {
+  seq: 7,
+  id: "a",
+  body_sha256: "sha",
+  task_kind: "math",
+  uses_sandbox: 1,
+  needs_backend: 1,
+  instance: "{}",
+  options: "{}",
+  stage: "init",
+  state: "pending",
+  attempt: 1,
+  crashes: 0,
+  ending: null,
+  limits: "{}",
+  created_ms: 1_700_000_000_123,
+  since_ms: 1_700_000_000_123,
+  stage_deadline_ms: null,
+  deadline_ms: 1_700_000_100_000,
+  init_queued_ms: 1,
+  init_active_ms: 2,
+  run_queued_ms: 3,
+  run_active_ms: 4,
+  eval_queued_ms: 5,
+  eval_active_ms: 6,
+  backend_id: null,
+  outcome: null,
+  error: null,
+  reward: null,
+  verdict: null,
+  finished_ms: null,
+  finished_seq: null,
+};
+const VIEW = {
+  id: "a",
+  task_kind: "math",
+  stage: "init",
+  state: "pending",
+  attempt: 1,
+  ending: null,
+  reward: null,
+  verdict: null,
+  stop_reason: null,
+  final_message: null,
+  turns: null,
+  error: null,
+  backend_id: null,
+  timings: {
+    init: { queued_ms: 1, active_ms: 2 },
+    run: { queued_ms: 3, active_ms: 4 },
+    eval: { queued_ms: 5, active_ms: 6 },
+  },
+  created_at: "2023-11-14T22:13:20.123Z",
+  finished_at: null,
+} as const;
+
+test("a waiting rollout shows what is known of it, and nothing of the service's own", () => {
+  expect(viewRollout(WAITING)).toEqual(VIEW);
+});
+
+test("a rollout with a verdict shows what the policy did and what it earned", () => {
+  const verdict = { reward: 0, rule: "not_equal", reason: "5 is not 4." };
+  const row: JobRow = {
+    ...WAITING,
+    stage: "eval",
+    state: "succeeded",
+    backend_id: "b",
+    outcome: '{"stop_reason":"finish","final_message":"5","turns":0}',
+    reward: 0,
+    verdict: JSON.stringify(verdict),
+    finished_ms: 1_700_000_001_000,
+  };
+  expect(viewRollout(row)).toEqual({
+    ...VIEW,
+    stage: "eval",
+    state: "succeeded",
+    backend_id: "b",
+    stop_reason: "finish",
+    final_message: "5",
+    turns: 0,
+    reward: 0,
+    verdict,
+    finished_at: "2023-11-14T22:13:21.000Z",
+  });
+});
+
+test("a failure says in which stage it was, and has no reward", () => {
+  const error = { code: "engine_timeout", message: "slow", boundary: "engine", retryable: true };
+  const row: JobRow = {
+    ...WAITING,
+    stage: "run",
+    state: "failed",
+    error: JSON.stringify(error),
+    finished_ms: 1_700_000_001_000,
+  };
+  expect(viewRollout(row)).toEqual({
+    ...VIEW,
+    stage: "run",
+    state: "failed",
+    error: { ...error, stage: "run" } as never,
+    finished_at: "2023-11-14T22:13:21.000Z",
+  });
+});
+
+test("an end is shown only while it is under way", () => {
+  const active = { ...WAITING, state: "active", ending: "cancel" } as const;
+  const shown = [active, { ...active, state: "cancelled" } as const].map(viewRollout);
+  expect(shown.map(({ state, ending }) => [state, ending])).toEqual([
+    ["active", "cancel"],
+    ["cancelled", null],
+  ]);
+});

@@ -1,0 +1,266 @@
+import { describe, expect, test } from "bun:test";
+import { toJob } from "../../src/store/rows.ts";
+import { Store } from "../../src/store/store.ts";
+import {
+  CANCEL,
+  jobAfter,
+  RECOVERED,
+  ROW,
+  STARTED,
+  SUCCEEDED,
+  storeJob,
+  TO_THE_END,
+  VERDICT,
+} from "../support/jobs.ts";
+import { tempDir } from "../support/temp-dir.ts";
+
+function setup() {
+  const dir = tempDir();
+  let store = new Store(dir.path);
+  return {
+    get store() {
+      return store;
+    },
+    reopen() {
+      store[Symbol.dispose]();
+      store = new Store(dir.path);
+    },
+    [Symbol.dispose]() {
+      store[Symbol.dispose]();
+      dir[Symbol.dispose]();
+    },
+  };
+}
+
+const ids = (rows: { id: string }[]) => rows.map(({ id }) => id);
+
+describe("a job", () => {
+  test.each([
+    ["waiting", []],
+    ["active", [STARTED]],
+    ["between two stages", [STARTED, SUCCEEDED]],
+    ["being ended", [STARTED, CANCEL]],
+    ["cancelled", [CANCEL]],
+    ["succeeded", TO_THE_END],
+    ["handed on after a crash", [STARTED, RECOVERED]],
+  ])("that is %s is read back as it was written", (_what, events) => {
+    using t = setup();
+    const seq = storeJob(t.store, "a", events);
+    t.reopen();
+    const row = t.store.jobBySeq(seq);
+    expect(row && toJob(row)).toEqual(jobAfter("a", ...events));
+    expect(t.store.jobById("a")).toEqual(row);
+  });
+
+  test("has what was submitted with it", () => {
+    using t = setup();
+    const given = { ...ROW, usesSandbox: true, needsBackend: true, instance: '{"x":"é"}' };
+    storeJob(t.store, "a", [], given);
+    expect(t.store.jobById("a")).toMatchObject({
+      body_sha256: "sha",
+      task_kind: "fake",
+      uses_sandbox: 1,
+      needs_backend: 1,
+      instance: '{"x":"é"}',
+      options: "{}",
+    });
+  });
+
+  test("that does not exist is null", () => {
+    using t = setup();
+    expect([t.store.jobById("a"), t.store.jobBySeq(1), t.store.trajectory(1)]).toEqual([
+      null,
+      null,
+      null,
+    ]);
+  });
+
+  test("keeps its outcome and its backend until it is in INIT again", () => {
+    using t = setup();
+    const seq = storeJob(t.store, "a", []);
+    const kept = () => {
+      const row = t.store.jobBySeq(seq);
+      return [row?.outcome, row?.backend_id];
+    };
+    const run = jobAfter("a", STARTED, SUCCEEDED, STARTED);
+    t.store.updateJob(seq, run, { outcome: "{}", backendId: "b" });
+    expect(kept()).toEqual(["{}", "b"]);
+    t.store.updateJob(seq, jobAfter("a", STARTED, SUCCEEDED, STARTED, SUCCEEDED));
+    expect(kept()).toEqual(["{}", "b"]);
+    t.store.updateJob(seq, jobAfter("a", STARTED));
+    expect(kept()).toEqual([null, null]);
+  });
+
+  test("that succeeded has its verdict and its reward", () => {
+    using t = setup();
+    storeJob(t.store, "a", TO_THE_END);
+    const row = t.store.jobById("a");
+    expect([row?.reward, JSON.parse(row?.verdict ?? "null")]).toEqual([0.5, VERDICT]);
+  });
+
+  test("that earned nothing has a reward of 0, which is not none", () => {
+    using t = setup();
+    const seq = storeJob(t.store, "a", []);
+    t.store.updateJob(seq, jobAfter("a", ...TO_THE_END), { verdict: { ...VERDICT, reward: 0 } });
+    expect(t.store.jobBySeq(seq)?.reward).toBe(0);
+  });
+});
+
+describe("a trajectory", () => {
+  test("is read back as it was written, also after a restart", () => {
+    using t = setup();
+    const seq = storeJob(t.store, "a", []);
+    const record = JSON.stringify({ text: "wörter \u0000 😀".repeat(10_000) });
+    t.store.saveTrajectory(seq, 1, record);
+    t.reopen();
+    expect(t.store.trajectory(seq)).toEqual({ attempt: 1, record });
+  });
+
+  test("of a later attempt takes the place of the one before", () => {
+    using t = setup();
+    const seq = storeJob(t.store, "a", []);
+    t.store.saveTrajectory(seq, 1, "first");
+    t.store.saveTrajectory(seq, 2, "second");
+    expect(t.store.trajectory(seq)).toEqual({ attempt: 2, record: "second" });
+  });
+});
+
+describe("a transaction", () => {
+  test("that throws has written nothing", () => {
+    using t = setup();
+    const work = () =>
+      t.store.transaction(() => {
+        storeJob(t.store, "a", []);
+        throw new Error("no");
+      });
+    expect(work).toThrow("no");
+    expect(t.store.jobById("a")).toBeNull();
+  });
+
+  test("must not be async, and has then written nothing", () => {
+    using t = setup();
+    const work = () =>
+      t.store.transaction(async () => {
+        t.store.insertJob(jobAfter("a"), ROW);
+      });
+    expect(work).toThrow("a transaction must not be async");
+    expect(t.store.jobById("a")).toBeNull();
+  });
+
+  test("gives what its work gives", () => {
+    using t = setup();
+    expect(t.store.transaction(() => 7)).toBe(7);
+  });
+});
+
+describe("lists", () => {
+  test("are in the order of submission or of finishing, behind a cursor", () => {
+    using t = setup();
+    const [a, b] = ["a", "b", "c"].map((id) => storeJob(t.store, id, []));
+    t.store.updateJob(b as number, jobAfter("b", CANCEL));
+    const cursor = t.store.finishedCursor;
+    t.store.updateJob(a as number, jobAfter("a", CANCEL));
+    const all = { limit: 10, after: 0 };
+    expect(ids(t.store.list({ ...all, order: "submitted" }))).toEqual(["a", "b", "c"]);
+    expect(ids(t.store.list({ ...all, order: "finished" }))).toEqual(["b", "a"]);
+    expect(ids(t.store.list({ ...all, order: "finished", after: cursor }))).toEqual(["a"]);
+    expect(ids(t.store.list({ ...all, order: "submitted", after: b as number }))).toEqual(["c"]);
+    expect(ids(t.store.list({ ...all, order: "submitted", limit: 1 }))).toEqual(["a"]);
+  });
+
+  test("of finished jobs go on after a restart where they were", () => {
+    using t = setup();
+    storeJob(t.store, "a", [CANCEL]);
+    const cursor = t.store.finishedCursor;
+    t.reopen();
+    expect(t.store.finishedCursor).toBe(cursor);
+    storeJob(t.store, "b", [CANCEL]);
+    const later = t.store.list({ limit: 10, after: cursor, order: "finished" });
+    expect(ids(later)).toEqual(["b"]);
+  });
+
+  test("can be of some states only", () => {
+    using t = setup();
+    storeJob(t.store, "a", []);
+    storeJob(t.store, "b", [STARTED]);
+    storeJob(t.store, "c", TO_THE_END);
+    const rows = t.store.list({
+      states: ["active", "succeeded"],
+      limit: 10,
+      after: 0,
+      order: "submitted",
+    });
+    expect(ids(rows)).toEqual(["b", "c"]);
+  });
+});
+
+describe("what waits", () => {
+  test("is claimed in the order of submission, by stage, and only what there is room for", () => {
+    using t = setup();
+    storeJob(t.store, "sandbox", [], { usesSandbox: true });
+    storeJob(t.store, "backend", [], { needsBackend: true });
+    storeJob(t.store, "both", [], { usesSandbox: true, needsBackend: true });
+    storeJob(t.store, "none", []);
+    storeJob(t.store, "active", [STARTED]);
+    storeJob(t.store, "later", [STARTED, SUCCEEDED]);
+    const claim = (sandbox: boolean, backend: boolean, limit = 9) =>
+      ids(t.store.claimable({ stage: "init", limit, sandbox, backend }));
+    expect(claim(true, true)).toEqual(["sandbox", "backend", "both", "none"]);
+    expect(claim(false, true)).toEqual(["backend", "none"]);
+    expect(claim(true, false)).toEqual(["sandbox", "none"]);
+    expect(claim(false, false)).toEqual(["none"]);
+    expect(claim(true, true, 2)).toEqual(["sandbox", "backend"]);
+    const run = t.store.claimable({ stage: "run", limit: 9, sandbox: true, backend: true });
+    expect(ids(run)).toEqual(["later"]);
+  });
+
+  test("longer than its total limit is found at that moment", () => {
+    using t = setup();
+    const { deadlineMs } = jobAfter("a");
+    storeJob(t.store, "a", []);
+    storeJob(t.store, "active", [STARTED]);
+    storeJob(t.store, "over", [CANCEL]);
+    expect(ids(t.store.pendingPastDeadline(deadlineMs - 1))).toEqual([]);
+    expect(ids(t.store.pendingPastDeadline(deadlineMs))).toEqual(["a"]);
+  });
+
+  test("or works is unfinished, and is counted by stage", () => {
+    using t = setup();
+    storeJob(t.store, "a", []);
+    storeJob(t.store, "b", []);
+    storeJob(t.store, "c", [STARTED]);
+    storeJob(t.store, "d", [STARTED, SUCCEEDED, STARTED]);
+    storeJob(t.store, "e", TO_THE_END);
+    expect(ids(t.store.unfinished())).toEqual(["a", "b", "c", "d"]);
+    expect(new Set(t.store.unfinishedCounts())).toEqual(
+      new Set([
+        { stage: "init", state: "pending", count: 2 },
+        { stage: "init", state: "active", count: 1 },
+        { stage: "run", state: "active", count: 1 },
+      ]),
+    );
+  });
+});
+
+test("backends are kept over a restart, in the order in which they were added", () => {
+  using t = setup();
+  const row = (id: string, added_ms: number) => ({
+    id,
+    url: `http://${id}/v1`,
+    model: "m",
+    api_key_env: null,
+    added_ms,
+    profile: null,
+    model_dir: null,
+  });
+  t.store.saveBackend(row("a", 2));
+  t.store.saveBackend(row("z", 1));
+  t.store.saveBackend({ ...row("a", 3), model: "other", api_key_env: "KEY" });
+  t.reopen();
+  expect(t.store.backends()).toEqual([
+    row("z", 1),
+    { ...row("a", 3), model: "other", api_key_env: "KEY" },
+  ]);
+  t.store.deleteBackend("z");
+  expect(t.store.backends().map(({ id }) => id)).toEqual(["a"]);
+});

@@ -1,0 +1,104 @@
+import { describe, expect, test } from "bun:test";
+import { parseMathRow } from "../../../src/tasks/math/row.ts";
+import { failureOf } from "../../support/failure.ts";
+
+const PROMPT = [{ role: "user", content: "What is 1+1?" }];
+
+function truthsOf(ground_truth: unknown): string[] {
+  return parseMathRow({ prompt: PROMPT, reward_model: { ground_truth } }).truths;
+}
+
+function problemOf(...contents: string[]): string {
+  const prompt = contents.map((content) => ({ role: "user", content }));
+  return parseMathRow({ prompt, reward_model: { ground_truth: "2" } }).problem;
+}
+
+describe("a row of DeepScaleR", () => {
+  test("is read as published, whatever else it holds", () => {
+    const row = {
+      data_source: "deepscaler",
+      prompt: PROMPT,
+      ability: "math",
+      reward_model: { style: "rule", ground_truth: "2" },
+      extra_info: null,
+    };
+    expect(parseMathRow(row)).toEqual({ problem: "What is 1+1?", truths: ["2"] });
+  });
+
+  test("is read where its nested values are JSON text", () => {
+    const row = {
+      prompt: JSON.stringify(PROMPT),
+      reward_model: ` ${JSON.stringify({ ground_truth: "2" })}`,
+    };
+    expect(parseMathRow(row)).toEqual({ problem: "What is 1+1?", truths: ["2"] });
+  });
+
+  test("has its messages joined into one problem, with or without roles", () => {
+    const prompt = [{ role: "system", content: "Be brief." }, { content: "What is 1+1?" }];
+    const { problem } = parseMathRow({ prompt, reward_model: { ground_truth: "2" } });
+    expect(problem).toBe("Be brief.\n\nWhat is 1+1?");
+  });
+});
+
+describe("the ground truth", () => {
+  test.each([
+    ["2", ["2"]],
+    [2, ["2"]],
+    [-0.5, ["-0.5"]],
+    [
+      ["\\frac12", 0.5],
+      ["\\frac12", "0.5"],
+    ],
+    ["[1,2)", ["[1,2)"]],
+    ["[1, 2]", ["[1, 2]"]],
+    ["{1, 2}", ["{1, 2}"]],
+    ['["1", "2"]', ['["1", "2"]']],
+  ])("%p means the accepted answers %p", (given, truths) => {
+    expect(truthsOf(given)).toEqual(truths);
+  });
+});
+
+describe("the suffix that datasets append for models without tools", () => {
+  const SUFFIX = "Let's think step by step and output the final answer within \\boxed{}.";
+
+  test("is left out of the problem", () => {
+    expect(problemOf(`What is 1+1? ${SUFFIX}`)).toBe("What is 1+1?");
+    expect(problemOf(`What is 1+1?\n\n${SUFFIX}\n`)).toBe("What is 1+1?");
+    expect(problemOf(`What is 1+1? ${SUFFIX.slice(0, -1)}`)).toBe("What is 1+1?");
+    expect(problemOf("What is 1+1?", SUFFIX)).toBe("What is 1+1?");
+  });
+
+  test("stays where it is not the end, and so does anything that only resembles it", () => {
+    const kept = [`${SUFFIX} What is 1+1?`, "Let's think step by step. What is \\boxed{}?"];
+    expect(kept.map((text) => problemOf(text))).toEqual(kept);
+  });
+});
+
+describe("a row that is wrong is refused at its field", () => {
+  const truth = { reward_model: { ground_truth: "2" } };
+  const cases: [row: Record<string, unknown>, field: string | RegExp][] = [
+    [{ ...truth }, "instance.prompt"],
+    [{ ...truth, prompt: null }, "instance.prompt"],
+    [{ ...truth, prompt: "What is 1+1?" }, "instance.prompt"],
+    [{ ...truth, prompt: "[not JSON" }, "instance.prompt"],
+    [{ ...truth, prompt: [] }, "instance.prompt"],
+    [{ ...truth, prompt: [{ role: "user", content: null }] }, /^instance\.prompt.*0.*content$/],
+    [{ prompt: PROMPT }, "instance.reward_model"],
+    [{ prompt: PROMPT, reward_model: null }, "instance.reward_model"],
+    [{ prompt: PROMPT, reward_model: "{not JSON" }, "instance.reward_model"],
+    [{ prompt: PROMPT, reward_model: "2" }, "instance.reward_model"],
+    [{ prompt: PROMPT, reward_model: {} }, "instance.reward_model.ground_truth"],
+    ...[null, true, [], [null], ["2", null], {}].map(
+      (ground_truth): [Record<string, unknown>, string] => [
+        { prompt: PROMPT, reward_model: { ground_truth } },
+        "instance.reward_model.ground_truth",
+      ],
+    ),
+  ];
+  test.each(cases)("%j", async (row, field) => {
+    const refused = await failureOf(() => parseMathRow(row));
+    expect(refused.code).toBe("invalid_field");
+    expect(refused.field).toMatch(typeof field === "string" ? new RegExp(`^${field}$`) : field);
+    expect(refused.message).toStartWith(`${refused.field}: `);
+  });
+});

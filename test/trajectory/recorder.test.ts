@@ -1,0 +1,121 @@
+import { describe, expect, test } from "bun:test";
+import type { ChatReply } from "../../src/inference/engine.ts";
+import { Recorder } from "../../src/trajectory/recorder.ts";
+import { calls, recorded, says } from "../support/fake-engine.ts";
+
+const EMPTY = {
+  version: 1,
+  job_id: "j",
+  attempt: 2,
+  token_ids: "absent",
+  segments: [],
+  tools: [],
+  messages: [],
+  turns: [],
+  stop_reason: null,
+};
+
+function read(recorder: Recorder) {
+  return JSON.parse(recorder.toJson());
+}
+
+test("before anything happened there is nothing worth returning", () => {
+  const recorder = new Recorder("j", 2);
+  expect([recorder.hasContent, recorder.turns, read(recorder)]).toEqual([false, 0, EMPTY]);
+});
+
+test("the prompt alone is already worth returning", () => {
+  const recorder = new Recorder("j", 2);
+  const prompt = [{ role: "user", content: "Go." }] as const;
+  recorder.begin([...prompt], [], () => null);
+  expect([recorder.hasContent, recorder.turns]).toEqual([true, 0]);
+  expect(read(recorder)).toEqual({ ...EMPTY, messages: prompt });
+});
+
+describe("a record", () => {
+  test("points from every turn and every tool to its message", () => {
+    const recorder = new Recorder("j", 2);
+    recorder.begin([{ role: "user", content: "Go." }], [], () => null);
+    recorder.call("b1", recorded(calls(["think", {}], ["look", {}])));
+    const ran = { name: "think", duration_ms: 1.5, ok: true };
+    recorder.observe({ role: "tool", content: "1", tool_call_id: "call_0" }, ran);
+    const failed = { name: "look", duration_ms: 2, ok: false };
+    recorder.observe({ role: "tool", content: "2", tool_call_id: "call_1" }, failed);
+    recorder.say({ role: "user", content: "Go on." });
+    recorder.call("b2", recorded(calls(["think", {}])));
+    recorder.observe({ role: "tool", content: "3", tool_call_id: "call_0" }, ran);
+    recorder.stop("max_turns");
+    const { messages, turns, stop_reason } = read(recorder);
+    expect(messages.map(({ role }: { role: string }) => role)).toEqual([
+      "user",
+      "assistant",
+      "tool",
+      "tool",
+      "user",
+      "assistant",
+      "tool",
+    ]);
+    const counted = { prompt_tokens: 10, completion_tokens: 2 };
+    const times = {
+      started_ms: expect.any(Number),
+      cached_tokens: null,
+      weight_version: null,
+      engine_ms: 0,
+    };
+    expect(turns).toEqual([
+      {
+        message: 1,
+        backend_id: "b1",
+        finish_reason: "tool_calls",
+        ...counted,
+        ...times,
+        tools: [
+          { ...ran, message: 2 },
+          { ...failed, message: 3 },
+        ],
+      },
+      {
+        message: 5,
+        backend_id: "b2",
+        finish_reason: "tool_calls",
+        ...counted,
+        ...times,
+        tools: [{ ...ran, message: 6 }],
+      },
+    ]);
+    expect([stop_reason, recorder.turns]).toEqual(["max_turns", 2]);
+  });
+
+  test("has null where the engine did not count its tokens, and keeps what the model thought", () => {
+    const recorder = new Recorder("j", 2);
+    const message = { role: "assistant", content: "4", reasoning_content: "2 + 2" } as const;
+    const reply: ChatReply = {
+      ...says("4"),
+      message,
+      promptTokens: null,
+      completionTokens: null,
+    };
+    recorder.call("b1", recorded(reply));
+    const record = read(recorder);
+    expect(record.messages).toEqual([message]);
+    expect(record.turns).toMatchObject([{ prompt_tokens: null, completion_tokens: null }]);
+  });
+
+  test("says when a call began, not when it ended", () => {
+    const recorder = new Recorder("j", 2);
+    recorder.call("b1", recorded({ ...says("4"), durationMs: 60_000 }));
+    const [turn] = read(recorder).turns;
+    expect(turn.engine_ms).toBe(60_000);
+    // The call that is said to have taken a minute was recorded at once.
+    expect(turn.started_ms).toBeLessThan(-50_000);
+  });
+
+  test("can be read at any moment, and goes on afterwards", () => {
+    const recorder = new Recorder("j", 2);
+    recorder.call("b1", recorded(says("a")));
+    const partial = recorder.toJson();
+    recorder.call("b1", recorded(says("b")));
+    expect(JSON.parse(partial).messages).toEqual([{ role: "assistant", content: "a" }]);
+    expect(read(recorder).messages.length).toBe(2);
+  });
+});

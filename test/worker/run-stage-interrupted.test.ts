@@ -1,0 +1,158 @@
+import { describe, expect, test } from "bun:test";
+import { ServiceError } from "../../src/errors.ts";
+import type { StageFinished } from "../../src/pipeline/messages.ts";
+import { echo } from "../../src/tasks/echo/echo.ts";
+import { calls, neverAnswers, says } from "../support/fake-engine.ts";
+import { finishedOf, replaced, setup, startOf } from "./setup.ts";
+
+const CANCELLED = new ServiceError("cancelled", "cancelled");
+const DIED = new ServiceError("sandbox_died", "the sandbox ended by itself");
+const NEVER = new Promise<never>(() => {});
+
+function messagesOf({ trajectory }: StageFinished): string[] {
+  return JSON.parse(trajectory ?? "null").messages.map(({ role }: { role: string }) => role);
+}
+
+describe("an abort", () => {
+  test("inside a model call ends the sandbox and gives what was recorded", async () => {
+    const t = setup([
+      says("Let me see."),
+      (signal) => {
+        queueMicrotask(() => t.abort.abort(CANCELLED));
+        return neverAnswers(signal);
+      },
+    ]);
+    const finished = await t.run(startOf("run"));
+    const { trajectory } = finished;
+    expect(finished).toEqual({ ...finishedOf("run"), error: CANCELLED.toBody(), trajectory });
+    expect(messagesOf(finished)).toEqual(["system", "user", "assistant", "user"]);
+    expect(t.events).toEqual(["attach s1", "end s1"]);
+  });
+
+  test("inside a tool that does not heed it is answered all the same", async () => {
+    const t = setup([calls(["execute_ipython_cell", { code: "while True: pass" }])]);
+    t.sandbox.onCell = () => {
+      queueMicrotask(() => t.abort.abort(CANCELLED));
+      return NEVER;
+    };
+    const finished = await t.run(startOf("run"));
+    expect(finished.error).toEqual(CANCELLED.toBody());
+    expect(messagesOf(finished)).toEqual(["system", "user", "assistant"]);
+    expect(t.events).toEqual(["attach s1", "end s1"]);
+  });
+
+  test("while INIT prepares the sandbox ends the sandbox", async () => {
+    const t = setup();
+    t.sandbox.onCell = () => {
+      queueMicrotask(() => t.abort.abort(CANCELLED));
+      return NEVER;
+    };
+    expect(await t.run(startOf("init"))).toEqual({
+      ...finishedOf("init"),
+      error: CANCELLED.toBody(),
+    });
+    expect(t.events).toEqual(["start", "tell s1", "attach s1", "end s1"]);
+  });
+
+  test("while the sandbox starts is told to the driver, and there is nothing to end", async () => {
+    const start = (_spec: unknown, signal: AbortSignal) => {
+      queueMicrotask(() => t.abort.abort(CANCELLED));
+      return neverAnswers(signal);
+    };
+    const t = setup([], { driver: { name: "host", start } });
+    const { error } = await t.run(startOf("init"));
+    expect([error, t.events]).toEqual([CANCELLED.toBody(), []]);
+  });
+
+  test("while INIT attaches is told to the sandbox, which is ended", async () => {
+    const attach = (_handle: unknown, signal: AbortSignal) => {
+      queueMicrotask(() => t.abort.abort(CANCELLED));
+      return neverAnswers(signal);
+    };
+    const t = setup([], { attach });
+    const { error } = await t.run(startOf("init"));
+    expect([error, t.events]).toEqual([CANCELLED.toBody(), ["start", "tell s1", "end s1"]]);
+  });
+
+  test("is the reason that is given, whatever the work made of it", async () => {
+    const start = async () => {
+      t.abort.abort(CANCELLED);
+      throw new ServiceError("sandbox_start_failed", "the starter was killed");
+    };
+    const t = setup([], { driver: { name: "host", start } });
+    expect((await t.run(startOf("init"))).error).toEqual(CANCELLED.toBody());
+  });
+
+  test("is answered only when the sandbox has been ended", async () => {
+    const order: string[] = [];
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const end = async () => {
+      setImmediate(resolve);
+      await promise;
+      order.push("ended");
+    };
+    const t = setup([neverAnswers], { end });
+    const run = t.run(startOf("run")).then(() => order.push("answered"));
+    t.abort.abort(CANCELLED);
+    await run;
+    expect(order).toEqual(["ended", "answered"]);
+  });
+});
+
+describe("a sandbox that dies", () => {
+  test("aborts the model call that is under way, and fails the job as retryable", async () => {
+    const t = setup([
+      (signal) => {
+        queueMicrotask(() => t.sandbox.die(DIED));
+        return neverAnswers(signal);
+      },
+    ]);
+    const finished = await t.run(startOf("run"));
+    expect(finished.error).toMatchObject({ code: "sandbox_died", retryable: true });
+    expect(messagesOf(finished)).toEqual(["system", "user"]);
+    expect(t.events).toEqual(["attach s1", "end s1"]);
+  });
+
+  test("ends the wait for a tool", async () => {
+    const t = setup([calls(["execute_ipython_cell", { code: "1" }])]);
+    t.sandbox.onCell = () => {
+      queueMicrotask(() => t.sandbox.die(DIED));
+      return NEVER;
+    };
+    expect((await t.run(startOf("run"))).error?.code).toBe("sandbox_died");
+  });
+
+  test("after a cancel is a cancel", async () => {
+    const t = setup([neverAnswers]);
+    const run = t.run(startOf("run"));
+    t.abort.abort(CANCELLED);
+    t.sandbox.die(DIED);
+    expect((await run).error).toEqual(CANCELLED.toBody());
+  });
+});
+
+describe("a stage without a sandbox", () => {
+  const ECHO = { taskKind: "echo", handle: null };
+
+  test("ends with an abort that came before it", async () => {
+    const t = setup();
+    t.abort.abort(CANCELLED);
+    const instance = '{"data_source":"echo","run_ms":600000}';
+    expect((await t.run(startOf("run", { ...ECHO, instance }))).error?.code).toBe("cancelled");
+  });
+
+  test("ends with an abort that its verifier does not heed", async () => {
+    using _ = replaced(echo, "evaluate", () => NEVER);
+    const t = setup();
+    const run = t.run(startOf("eval", { ...ECHO, instance: '{"data_source":"echo"}' }));
+    t.abort.abort(CANCELLED);
+    expect((await run).error?.code).toBe("cancelled");
+  });
+});
+
+test("a kind that this version does not know fails the job, not the thread", async () => {
+  const t = setup();
+  const { error } = await t.run(startOf("run", { taskKind: "gone" }));
+  expect(error?.code).toBe("unknown_task_kind");
+  expect(t.events).toEqual(["end s1"]);
+});

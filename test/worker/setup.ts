@@ -1,0 +1,120 @@
+import type { StartStage, WorkerSettings } from "../../src/pipeline/messages.ts";
+import type { SandboxHandle, SandboxSpec } from "../../src/sandbox/sandbox.ts";
+import { runStage, type StageParts } from "../../src/worker/run-stage.ts";
+import { BACKEND, FakeEngine, fakeEngines, type Scripted } from "../support/fake-engine.ts";
+import { FakeSandbox, fakeHandle } from "../support/fake-sandbox.ts";
+
+export const SETTINGS: WorkerSettings = {
+  driver: "host",
+  apptainer: "",
+  dataDir: "/none",
+  defaultImage: "/images/default",
+  images: { cacheDir: "/none", maxBytes: 1, mountAboveBytes: null, apptainer: "" },
+  sandbox: {
+    writable: "overlay",
+    startTimeoutMs: 1,
+    processes: 2,
+    openFiles: 3,
+    fileBytes: 4,
+    tmpfsBytes: 5,
+  },
+  engineCallTimeoutMs: 1234,
+  maxReplyBytes: 5678,
+};
+
+export const MATH_ROW = JSON.stringify({
+  data_source: "math",
+  prompt: [{ role: "user", content: "What is 1+1?" }],
+  reward_model: { ground_truth: "2" },
+});
+
+export const ANSWERED = JSON.stringify({
+  stop_reason: "answer",
+  final_message: "\\boxed{2}",
+  turns: 1,
+});
+
+/** A stage of a math job; INIT has no sandbox yet, later stages have the one that INIT made. */
+export function startOf(stage: "init" | "run" | "eval", changes: Partial<StartStage> = {}) {
+  const start: StartStage = {
+    type: "start",
+    jobId: "job-1",
+    attempt: 1,
+    stage,
+    taskKind: "math",
+    instance: MATH_ROW,
+    options: "{}",
+    handle: stage === "init" ? null : fakeHandle("s1"),
+    backend: stage === "run" ? BACKEND : null,
+    outcome: stage === "eval" ? ANSWERED : null,
+  };
+  return { ...start, ...changes };
+}
+
+/** What every answer to a stage of `startOf` has that nothing else was said about. */
+export function finishedOf(stage: "init" | "run" | "eval") {
+  return {
+    type: "stage_finished" as const,
+    jobId: "job-1",
+    attempt: 1,
+    stage,
+    handle: null,
+    error: null,
+    outcome: null,
+    trajectory: null,
+    verdict: null,
+  };
+}
+
+/** The parts of a worker thread, with one fake sandbox `s1` that is made, attached and ended. */
+export function setup(script: Scripted[] = [], changes: Partial<StageParts> = {}) {
+  const sandbox = new FakeSandbox("s1");
+  const abort = new AbortController();
+  const specs: SandboxSpec[] = [];
+  /** What was done with the sandbox, in order. */
+  const events: string[] = [];
+  const parts: StageParts = {
+    settings: SETTINGS,
+    driver: {
+      name: "host",
+      async start(spec) {
+        specs.push(spec);
+        events.push("start");
+        return sandbox.handle;
+      },
+    },
+    images: { acquire: async (path) => ({ path, digest: null, lock: null }) },
+    async attach({ id }: SandboxHandle) {
+      events.push(`attach ${id}`);
+      return sandbox;
+    },
+    async end({ id }) {
+      events.push(`end ${id}`);
+    },
+    engines: fakeEngines(new FakeEngine(script)),
+    sandboxStarted: ({ id }) => events.push(`tell ${id}`),
+    ...changes,
+  };
+  return {
+    sandbox,
+    abort,
+    specs,
+    events,
+    run: (start: StartStage) => runStage(start, parts, abort.signal),
+  };
+}
+
+/** The kinds are looked up by name, so a kind that behaves otherwise stands in for one, for a while. */
+export function replaced<T extends object, K extends keyof T>(
+  owner: T,
+  name: K,
+  value: T[K],
+): Disposable {
+  const old = owner[name];
+  owner[name] = value;
+  return {
+    [Symbol.dispose]: () => {
+      owner[name] = old;
+    },
+  };
+}
