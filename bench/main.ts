@@ -2,6 +2,7 @@ import { cancelLatency } from "./cancel-latency.ts";
 import { demoOverhead } from "./demo-overhead.ts";
 import { jobOverhead } from "./job-overhead.ts";
 import { llmTurn } from "./llm-turn.ts";
+import { sandboxStart } from "./sandbox-start.ts";
 import { tokens } from "./tokens.ts";
 
 /** Each answers one question; `bun run bench NAME...` prints one JSON line per case. */
@@ -17,6 +18,10 @@ const BENCHES: Record<string, { question: string; run(): Promise<void> }> = {
   "demo-overhead": {
     question: "what is left of a rollout's time when model and commands are taken out?",
     run: demoOverhead,
+  },
+  "sandbox-start": {
+    question: "how long from the request for a sandbox to the end of its first command?",
+    run: sandboxStart,
   },
   tokens: {
     question: "what does a turn cost in tokenising and rendering, and does it grow with the turns?",

@@ -114,6 +114,18 @@ apt_fetch() {
   (cd "$apt_debs" && apt_run apt-get download "$@")
 }
 
+# apt_open_unstable: like apt_open, for Debian's unstable suite at the mirror that this machine uses.
+# Call it after `apt_open own`; fails where the package sources name no Debian mirror.
+apt_open_unstable() {
+  local mirror keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+  # shellcheck disable=SC2016 # apt-get replaces it.
+  mirror=$(apt-get -c "$apt_conf" indextargets --format '$(REPO_URI)' \
+    'Origin: Debian' 'Label: Debian' 'Component: main' | head -n 1)
+  [ -n "$mirror" ] || return 1
+  [ -e "$keyring" ] || keyring=
+  apt_open unstable "deb ${keyring:+[signed-by=$keyring] }$mirror unstable main"
+}
+
 # unpack DEB DIR [TAR OPTION...]: like dpkg -x, but follows a linked /bin or /lib and gives every
 # file to us.
 unpack() {

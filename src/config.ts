@@ -44,7 +44,17 @@ export const SETTINGS = {
     "size above which a SIF is mounted and not unpacked (slow); by default none",
   ),
   apptainer: setting(path, undefined, "the Apptainer or Singularity program; by default on PATH"),
-  driver: setting(z.enum(["apptainer", "host"]), "apptainer", "how sandboxes are made"),
+  bwrap: setting(path, undefined, "the bubblewrap program; by default on PATH"),
+  driver: setting(
+    z.enum(["apptainer", "bubblewrap", "host"]),
+    "apptainer",
+    "how sandboxes are made",
+  ),
+  min_isolation: setting(
+    z.enum(["A", "B"]),
+    "B",
+    "A refuses sandboxes where the node gives no network namespace; with B they have no IP sockets",
+  ),
   allow_host_driver: setting(flag, false, "permit driver=host, which isolates nothing: tests only"),
   backend: setting(z.string(), undefined, "an inference server to start with (URL with /v1)"),
   model: setting(z.string(), undefined, "the model's name on that server, if it has several"),
@@ -87,7 +97,11 @@ export const SETTINGS = {
   sandbox_processes: setting(count, 512, "processes in one sandbox"),
   sandbox_open_files: setting(count, 4096, "open files of one process in a sandbox"),
   sandbox_file_bytes: setting(bytes, 2_000_000_000, "size of one file in a sandbox"),
-  sandbox_tmpfs_bytes: setting(bytes, 1024 ** 3, "size of a sandbox's RAM layer"),
+  sandbox_tmpfs_bytes: setting(
+    bytes,
+    1024 ** 3,
+    "size of a sandbox's RAM layer, /tmp and /dev/shm",
+  ),
   log_level: setting(z.enum(["info", "warn", "error", "silent"]), "info", "what is logged"),
 } as const;
 

@@ -3,14 +3,14 @@ import type { Config } from "../config.ts";
 import { ServiceError } from "../errors.ts";
 import { probeBackend } from "../inference/probe.ts";
 import { attachSandbox } from "../sandbox/attach.ts";
+import { emptyImage } from "../sandbox/best-level.ts";
 import { createDriver } from "../sandbox/driver.ts";
 import { endSandbox } from "../sandbox/end.ts";
 import { Images } from "../sandbox/images/images.ts";
 import { prepareFolder } from "../store/database.ts";
 import { type Command, EXIT } from "./command.ts";
 import { parseFlags, refuseExtra } from "./flags.ts";
-import { imageArgument } from "./image-argument.ts";
-import { findApptainer, imageSettings } from "./service.ts";
+import { workerSettings } from "./service.ts";
 import { configFrom, settingFlags, settingsHelp } from "./settings.ts";
 import { formatTable } from "./table.ts";
 
@@ -44,8 +44,8 @@ ${settingsHelp()}`,
 async function examine(config: Config): Promise<Finding[]> {
   const findings = [
     dataFolder(config.data_dir),
-    namespaces("user", "sysctl -w user.max_user_namespaces=10000, by an administrator"),
-    namespaces("net", "sysctl -w user.max_net_namespaces=10000, by an administrator"),
+    userNamespaces(),
+    networkNamespaces(config),
     appArmor(),
     fuse(),
     sharedMemory(),
@@ -70,11 +70,27 @@ function dataFolder(dataDir: string): Finding {
   }
 }
 
-function namespaces(kind: "user" | "net", mend: string): Finding {
-  const check = `${kind} namespaces`;
-  const limit = Number(readText(`/proc/sys/user/max_${kind}_namespaces`) ?? 0);
+function userNamespaces(): Finding {
+  const check = "user namespaces";
+  const limit = namespaceLimit("user");
   if (limit > 0) return { check, status: "ok", detail: `up to ${limit}` };
+  const mend = "sysctl -w user.max_user_namespaces=10000, by an administrator";
   return { check, status: "missing", detail: "switched off on this node", mend };
+}
+
+function networkNamespaces(config: Config): Finding {
+  const check = "net namespaces";
+  const limit = namespaceLimit("net");
+  if (limit > 0) return { check, status: "ok", detail: `up to ${limit}` };
+  const status = config.min_isolation === "A" ? "missing" : "note";
+  const detail =
+    "switched off on this node: isolation B, where sandboxes have no IP sockets at all";
+  const mend = "sysctl -w user.max_net_namespaces=10000, by an administrator";
+  return { check, status, detail, mend };
+}
+
+function namespaceLimit(kind: "user" | "net"): number {
+  return Number(readText(`/proc/sys/user/max_${kind}_namespaces`) ?? 0);
 }
 
 function appArmor(): Finding {
@@ -108,11 +124,15 @@ function sharedMemory(): Finding {
 }
 
 async function program(config: Config): Promise<Finding> {
-  const check = "Apptainer";
-  const mend = "install Apptainer or Singularity CE, or name it with --apptainer";
+  const check = config.driver === "bubblewrap" ? "bubblewrap" : "Apptainer";
+  const mend =
+    check === "bubblewrap"
+      ? "install bubblewrap 0.11 or newer, or name it with --bwrap"
+      : "install Apptainer or Singularity CE, or name it with --apptainer";
   try {
-    const path = findApptainer(config.apptainer);
-    if (!existsSync(path)) return { check, status: "missing", detail: "not on PATH", mend };
+    const { apptainer, bwrap } = workerSettings(config);
+    const path = Bun.which(check === "bubblewrap" ? bwrap : apptainer);
+    if (path === null) return { check, status: "missing", detail: "not on PATH", mend };
     const version = Bun.spawn([path, "--version"], { stdout: "pipe", stderr: "ignore" });
     const text = (await new Response(version.stdout).text()).trim();
     if ((await version.exited) === 0) return { check, status: "ok", detail: `${text} at ${path}` };
@@ -125,35 +145,28 @@ async function program(config: Config): Promise<Finding> {
 /** The only proof that counts: start one, run a command in it, end it. */
 async function oneSandbox(config: Config): Promise<Finding> {
   const check = "a sandbox";
-  if (!config.image) {
-    const mend = "name an image with --image to try one";
-    return { check, status: "note", detail: "not tried", mend };
-  }
   try {
-    const apptainer = findApptainer(config.apptainer);
-    const driver = createDriver(config.driver, { dataDir: config.data_dir, apptainer });
+    const settings = workerSettings(config);
+    const driver = createDriver(config.driver, settings);
     const signal = AbortSignal.timeout(config.init_limit_ms);
-    const image = imageArgument(config.image, "image");
-    const lease = await new Images(imageSettings(config)).acquire(image, signal);
-    using _lock = lease.lock;
+    const { defaultImage } = settings;
+    const images = new Images(settings.images);
+    const lease = defaultImage === null ? null : await images.acquire(defaultImage, signal);
+    using _lock = lease?.lock;
     const startMs = performance.now();
-    const spec = {
-      id: `doctor.${process.pid}`,
-      image: lease.path,
-      writable: config.sandbox_writable,
-      limits: {
-        startTimeoutMs: config.sandbox_start_ms,
-        processes: config.sandbox_processes,
-        openFiles: config.sandbox_open_files,
-        fileBytes: config.sandbox_file_bytes,
-        tmpfsBytes: config.sandbox_tmpfs_bytes,
-      },
-    };
+    const { writable, ...limits } = settings.sandbox;
+    const image = lease?.path ?? (await emptyImage(config.data_dir));
+    const spec = { id: `doctor.${process.pid}`, image, writable, limits };
     const handle = await driver.start(spec, signal);
     try {
       const startedMs = performance.now() - startMs;
-      const python = await pythonOf(handle);
-      return { check, status: "ok", detail: `started in ${startedMs.toFixed(0)} ms; ${python}` };
+      const isolation = handle.isolation ?? "none: driver=host is for tests only";
+      const detail = `started in ${startedMs.toFixed(0)} ms, isolation ${isolation}`;
+      if (config.image) {
+        return { check, status: "ok", detail: `${detail}; ${await pythonOf(handle)}` };
+      }
+      const mend = "name an image with --image to try that one";
+      return { check, status: "note", detail: `${detail}; without an image`, mend };
     } finally {
       await endSandbox(handle, { graceMs: 0 });
     }

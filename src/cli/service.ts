@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import type { Config } from "../config.ts";
+import { type Config, flagOf, type SettingName } from "../config.ts";
 import { ServiceError, toErrorBody } from "../errors.ts";
 import { BackendRegistry } from "../inference/registry.ts";
 import { systemClock } from "../lib/clock.ts";
@@ -99,7 +99,8 @@ export async function startService(
   };
 }
 
-function workerSettings(config: Config): WorkerSettings {
+/** @throws ServiceError `sandbox_unavailable` for a setting that can't be. */
+export function workerSettings(config: Config): WorkerSettings {
   if (config.driver === "host" && !config.allow_host_driver) {
     throw new ServiceError("sandbox_unavailable", "driver=host isolates nothing", {
       field: "driver",
@@ -109,6 +110,8 @@ function workerSettings(config: Config): WorkerSettings {
   return {
     driver: config.driver,
     apptainer: findApptainer(config.apptainer),
+    bwrap: findBwrap(config.bwrap),
+    minIsolation: config.min_isolation,
     dataDir: config.data_dir,
     defaultImage: config.image === undefined ? null : imageArgument(config.image, "image"),
     images: imageSettings(config),
@@ -126,6 +129,11 @@ function workerSettings(config: Config): WorkerSettings {
 }
 
 export function imageSettings(config: Config): ImageSettings {
+  if (config.image_mount_bytes !== undefined && config.driver !== "apptainer") {
+    const message = `driver=${config.driver} mounts no SIF`;
+    const mend = "leave image_mount_bytes out, or use driver=apptainer";
+    throw new ServiceError("invalid_field", message, { field: "image_mount_bytes", mend });
+  }
   return {
     cacheDir: config.image_cache,
     maxBytes: config.image_cache_bytes,
@@ -135,12 +143,20 @@ export function imageSettings(config: Config): ImageSettings {
 }
 
 /** The program that was named, or what PATH has; a name that is not there fails the jobs that need it. */
-export function findApptainer(named: string | undefined): string {
-  if (named === undefined) return Bun.which("apptainer") ?? Bun.which("singularity") ?? "apptainer";
-  if (existsSync(named)) return named;
-  throw new ServiceError("sandbox_unavailable", `there is no program at ${named}`, {
-    field: "apptainer",
-    mend: "correct --apptainer, or leave it out to use the one on PATH",
+function findApptainer(named: string | undefined): string {
+  if (named !== undefined) return existing("apptainer", named);
+  return Bun.which("apptainer") ?? Bun.which("singularity") ?? "apptainer";
+}
+
+function findBwrap(named: string | undefined): string {
+  return named === undefined ? "bwrap" : existing("bwrap", named);
+}
+
+function existing(setting: SettingName, path: string): string {
+  if (existsSync(path)) return path;
+  throw new ServiceError("sandbox_unavailable", `there is no program at ${path}`, {
+    field: setting,
+    mend: `correct ${flagOf(setting)}, or leave it out to use the one on PATH`,
   });
 }
 

@@ -95,6 +95,24 @@ export function processesMounting(name: string): number[] {
   });
 }
 
+/** Null: the process is gone, or not ours to look at. */
+export function namespaceOf(pid: number | "self", name: string): string | null {
+  return link(`/proc/${pid}/ns/${name}`);
+}
+
+export type Privileges = { capabilities: boolean; noNewPrivileges: boolean; filtered: boolean };
+
+/** `capabilities`: it has some, or could get some by a program that it starts. */
+export function privilegesOf(pid: number): Privileges {
+  const status = read(`/proc/${pid}/status`) ?? "";
+  const none = [...status.matchAll(/^Cap(?:Inh|Prm|Eff|Bnd|Amb):\t0+$/gm)].length === 5;
+  return {
+    capabilities: !none,
+    noNewPrivileges: /^NoNewPrivs:\t1$/m.test(status),
+    filtered: /^Seccomp:\t2$/m.test(status),
+  };
+}
+
 /** Changes with every boot of the host: pids and start times compare only within one. */
 export function bootId(): string {
   return readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();

@@ -2,7 +2,7 @@ import type { ErrorBody } from "../errors.ts";
 import type { Backend } from "../inference/engine.ts";
 import type { Stage } from "../jobs/job.ts";
 import type { ImageSettings } from "../sandbox/images/images.ts";
-import type { DriverName, SandboxHandle } from "../sandbox/sandbox.ts";
+import type { DriverName, IsolationLevel, SandboxHandle } from "../sandbox/sandbox.ts";
 import type { Verdict } from "../verifiers/verdict.ts";
 
 /** Everything that crosses between the main thread and the workers, as plain data. */
@@ -62,6 +62,9 @@ export type WorkerSettings = {
   driver: DriverName;
   /** The Apptainer or Singularity program, by path or name. */
   apptainer: string;
+  /** The bubblewrap program, by path or name. */
+  bwrap: string;
+  minIsolation: IsolationLevel;
   /** Private folder on local disk for sandboxes and what is bound into them. */
   dataDir: string;
   defaultImage: string | null;

@@ -256,6 +256,7 @@ export class Scheduler {
       : { type: "stage_succeeded" };
     const result: JobResult = {};
     if (event.outcome !== null) result.outcome = event.outcome;
+    if (event.handle?.isolation) result.isolation = event.handle.isolation;
     if (event.verdict !== null) result.verdict = event.verdict;
     if (event.trajectory !== null) {
       this.#parts.store.saveTrajectory(entry.seq, event.attempt, event.trajectory);

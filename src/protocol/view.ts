@@ -22,6 +22,8 @@ export type RolloutView = {
   turns: number | null;
   error: (ErrorBody & { stage: Stage }) | null;
   backend_id: string | null;
+  /** How far its sandbox was kept apart from the node; null where it had none (yet). */
+  isolation: "A" | "B" | null;
   /** Units: milliseconds; times of attempts before the last are included. */
   timings: Record<Stage, StageTimes>;
   created_at: string;
@@ -44,6 +46,7 @@ export function viewRollout(row: JobRow): RolloutView {
     turns: outcome?.turns ?? null,
     error: row.error === null ? null : { ...JSON.parse(row.error), stage: row.stage },
     backend_id: row.backend_id,
+    isolation: row.isolation,
     timings: {
       init: { queued_ms: row.init_queued_ms, active_ms: row.init_active_ms },
       run: { queued_ms: row.run_queued_ms, active_ms: row.run_active_ms },

@@ -3,8 +3,9 @@ import { join } from "node:path";
 import { ServiceError } from "../errors.ts";
 import { abortable } from "../lib/abortable.ts";
 import { INSIDE } from "./environment.ts";
-import { supervisorArguments } from "./host.ts";
-import type { SandboxSpec } from "./sandbox.ts";
+import { isRoot, supervisorArguments } from "./host.ts";
+import type { Launcher } from "./launcher.ts";
+import type { IsolationLevel, SandboxSpec } from "./sandbox.ts";
 import type { Launch } from "./start.ts";
 
 type Installation = { program: string; setuid: boolean };
@@ -25,21 +26,26 @@ systemd cgroups = no
 `;
 
 /** Rootless Apptainer or Singularity, from an unpacked root file system. */
-export class ApptainerLauncher {
-  readonly #options: { dataDir: string; apptainer: string; allowSharedNetwork?: boolean };
+export class ApptainerLauncher implements Launcher {
+  readonly #options: { dataDir: string; apptainer: string };
   #installation: Promise<Installation> | null = null;
 
-  constructor(options: { dataDir: string; apptainer: string; allowSharedNetwork?: boolean }) {
+  constructor(options: { dataDir: string; apptainer: string }) {
     this.#options = options;
   }
 
-  /** @throws ServiceError `sandbox_unavailable`, or the reason of `signal`. */
-  async launch(dir: string, spec: SandboxSpec, signal: AbortSignal): Promise<Launch> {
+  async launch(
+    dir: string,
+    spec: SandboxSpec,
+    level: IsolationLevel,
+    signal: AbortSignal,
+  ): Promise<Launch> {
     this.#installation ??= probe(this.#options.apptainer);
     // A failed probe is repeated at the next start: the program may be installed by then.
     this.#installation.catch(() => (this.#installation = null));
     const installation = await abortable(this.#installation, signal);
     return {
+      level,
       argv: [
         installation.program,
         "-q",
@@ -48,18 +54,25 @@ export class ApptainerLauncher {
         // Also what root needs that has not all capabilities.
         "--userns",
         ...["--containall", "--no-home", "--no-mount", "sys,bind-paths"],
-        ...["--no-privs", "--no-eval", "--no-init"],
-        ...(this.#options.allowSharedNetwork ? [] : ["--net", "--network", "none"]),
+        // Root's is finished by the supervisor, which drops the capabilities that it takes before anything else.
+        ...[isRoot() ? "--keep-privs" : "--no-privs", "--no-eval", "--no-init"],
+        ...(level === "A" ? ["--net", "--network", "none"] : []),
         ...["--hostname", "sbx", "--cwd", "/"],
         ...(spec.writable === "overlay"
           ? ["--overlay", join(dir, "overlay")]
           : ["--writable-tmpfs"]),
         ...bind(join(dir, "ro"), INSIDE.assets, ",ro"),
         ...bind(join(dir, "io"), INSIDE.io),
-        ...bind(join(dir, "shm"), "/dev/shm"),
+        // In the RAM layer; without this it would be half of the node's memory.
+        ...["--scratch", "/dev/shm"],
         spec.image,
         join(INSIDE.assets, "supervisor"),
-        ...supervisorArguments(spec.limits, INSIDE.home),
+        ...supervisorArguments(
+          spec.limits,
+          INSIDE.home,
+          level,
+          isRoot() ? megabytes(spec) * 1024 ** 2 : 0,
+        ),
       ],
       // Apptainer obeys many variables and hands others on, so that it sees none of ours.
       env: { PATH: "/usr/bin:/bin:/usr/sbin:/sbin", HOME: join(dir, "home"), LANG: "C.UTF-8" },
@@ -77,14 +90,10 @@ export class ApptainerLauncher {
     );
   }
 
-  /** Says what to do where the starter's own words don't. */
   explain(error: unknown): unknown {
     if (!(error instanceof ServiceError) || error.code !== "sandbox_start_failed") return error;
     const mends: [RegExp, string][] = [
-      [
-        /network namespace|CLONE_NEWNET/i,
-        "Raise user.max_net_namespaces, or allow a shared network.",
-      ],
+      [/network namespace|CLONE_NEWNET/i, "Raise user.max_net_namespaces."],
       [
         /user namespace|CLONE_NEWUSER/i,
         "Raise user.max_user_namespaces; on Ubuntu also allow Apptainer in AppArmor.",
@@ -126,13 +135,18 @@ async function probe(name: string): Promise<Installation> {
   return { program, setuid: setuid !== "0" };
 }
 
+/** Below that Apptainer's own files don't fit. */
+function megabytes({ limits }: SandboxSpec): number {
+  return Math.max(16, Math.ceil(limits.tmpfsBytes / 1024 ** 2));
+}
+
 function writeConfiguration(dataDir: string, spec: SandboxSpec): string {
-  const megabytes = Math.max(16, Math.ceil(spec.limits.tmpfsBytes / 1024 ** 2));
-  const path = join(dataDir, "assets", `apptainer-${megabytes}.conf`);
+  const size = megabytes(spec);
+  const path = join(dataDir, "assets", `apptainer-${size}.conf`);
   if (existsSync(path)) return path;
   mkdirSync(join(dataDir, "assets"), { recursive: true, mode: 0o700 });
   const fresh = `${path}.${crypto.randomUUID()}`;
-  writeFileSync(fresh, `${CONFIGURATION}sessiondir max size = ${megabytes}\n`, { mode: 0o600 });
+  writeFileSync(fresh, `${CONFIGURATION}sessiondir max size = ${size}\n`, { mode: 0o600 });
   renameSync(fresh, path);
   return path;
 }

@@ -19,7 +19,6 @@ import type { DriverName, SandboxHandle } from "./sandbox.ts";
  *     start.log     what the starter had to say
  *     ro/           bound read-only: supervisor, drivers, text of commands
  *     io/           bound: sockets of the sandbox's servers
- *     shm/          bound as /dev/shm
  *     overlay/      the writable layer where that is a folder
  *     home/         the starter's home; with the host driver also the commands'
  */
@@ -52,7 +51,7 @@ export function makeDirectory(dir: string, assets: string[]): void {
   try {
     mkdirSync(dirname(dir), { recursive: true, mode: 0o700 });
     mkdirSync(dir, { mode: 0o700 });
-    for (const name of ["ro", "io", "shm", "overlay", "home"]) {
+    for (const name of ["ro", "io", "overlay", "home"]) {
       mkdirSync(join(dir, name), { mode: 0o700 });
     }
     mkdirSync(join(dir, "ro", "shell"), { mode: 0o700 });

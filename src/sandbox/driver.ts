@@ -1,19 +1,23 @@
 import { join } from "node:path";
 import { ApptainerLauncher } from "./apptainer.ts";
 import { type Assets, installAssets } from "./assets.ts";
+import { BestLevel } from "./best-level.ts";
+import { BubblewrapLauncher } from "./bubblewrap.ts";
 import { sandboxDirectory } from "./directory.ts";
 import { hostLaunch } from "./host.ts";
 import { checkImage } from "./image.ts";
-import type { DriverName, SandboxDriver, SandboxSpec } from "./sandbox.ts";
-import { startSupervisor } from "./start.ts";
+import type { DriverName, IsolationLevel, SandboxDriver, SandboxSpec } from "./sandbox.ts";
+import { type Launch, startSupervisor } from "./start.ts";
 
 export type DriverOptions = {
   /** Ours alone, on a local disk: `assets/` and configuration go here, sandboxes into `sandboxes/`. */
   dataDir: string;
   /** The Apptainer or Singularity program, by path or name. */
   apptainer: string;
-  /** Start without a network namespace where the node has none. Says so nowhere by itself. */
-  allowSharedNetwork?: boolean;
+  /** The bubblewrap program, by path or name. */
+  bwrap: string;
+  /** Below this level no sandbox starts. */
+  minIsolation: IsolationLevel;
 };
 
 /** Where a data folder's sandboxes are: for the reaper. */
@@ -22,22 +26,38 @@ export function sandboxRoot(dataDir: string): string {
 }
 
 export function createDriver(name: DriverName, options: DriverOptions): SandboxDriver {
-  const launcher = name === "apptainer" ? new ApptainerLauncher(options) : null;
   let assets: Assets | null = null;
+  const start = async (
+    spec: SandboxSpec,
+    signal: AbortSignal,
+    launch: (dir: string) => Launch | Promise<Launch>,
+  ) => {
+    signal.throwIfAborted();
+    const dir = sandboxDirectory(sandboxRoot(options.dataDir), spec.id);
+    const launched = await launch(dir);
+    assets ??= installAssets(join(options.dataDir, "assets"));
+    return await startSupervisor(name, dir, assets.all, launched, spec, signal);
+  };
+  if (name === "host") {
+    return {
+      name,
+      start: (spec, signal) => start(spec, signal, (dir) => hostLaunch(dir, spec.limits)),
+    };
+  }
+  const launcher =
+    name === "apptainer" ? new ApptainerLauncher(options) : new BubblewrapLauncher(options);
+  const best = new BestLevel(options, (level, spec, signal) =>
+    start(spec, signal, (dir) => launcher.launch(dir, spec, level, signal)),
+  );
   return {
     name,
-    async start(spec: SandboxSpec, signal: AbortSignal) {
+    async start(spec, signal) {
       signal.throwIfAborted();
-      const dir = sandboxDirectory(sandboxRoot(options.dataDir), spec.id);
-      if (launcher) await checkImage(spec.image);
-      const launch = launcher
-        ? await launcher.launch(dir, spec, signal)
-        : hostLaunch(dir, spec.limits);
-      assets ??= installAssets(join(options.dataDir, "assets"));
+      await checkImage(spec.image, { mounts: name === "apptainer" });
       try {
-        return await startSupervisor(name, dir, assets.all, launch, spec, signal);
+        return await best.start(spec, signal);
       } catch (error) {
-        throw launcher ? launcher.explain(error) : error;
+        throw launcher.explain(error);
       }
     },
   };

@@ -104,9 +104,8 @@ function releaseImage({ imageLock }: SandboxHandle): void {
 async function askToEnd(handle: SandboxHandle, graceMs: number): Promise<void> {
   if (!isRunning(handle.holderPid, handle.holderStartTime)) return;
   for (const pid of descendantsOf(handle.holderPid)) killProcess(pid, "SIGTERM");
-  await until(graceMs, () =>
-    descendantsOf(handle.holderPid).every((pid) => !processStartTime(pid)),
-  );
+  // Reaped, and not only dead: then PID 1 knows of their end and has told it.
+  await until(graceMs, () => descendantsOf(handle.holderPid).length === 0);
 }
 
 function claim(handle: SandboxHandle): boolean {

@@ -45,6 +45,8 @@ export async function exec(
 function notStarted(name: string, cwd: string, error: StartError): ServiceError {
   const why = errnoName(error.errno);
   // Its processes are used up, or our streams: that is no fault of the image.
-  const code = ["EAGAIN", "ENOMEM"].includes(why) ? "sandbox_protocol" : "image_invalid";
+  const code = ["EAGAIN", "EMFILE", "ENFILE", "ENOMEM"].includes(why)
+    ? "sandbox_protocol"
+    : "image_invalid";
   return new ServiceError(code, `cannot start ${name} in ${cwd}: ${why}`, { cause: error });
 }

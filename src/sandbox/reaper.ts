@@ -35,6 +35,7 @@ export async function reapSandboxes(root: string): Promise<Reaped> {
       const handle = { ...record.handle, dir, controlFd: -1 };
       const { survivors, removed } = await endSandbox(handle, { graceMs: 0 });
       reaped.survivors.push(...survivors);
+      // Two that remove the same tree can get in each other's way; what it could not remove is ours below.
       await removed.catch(() => {});
     }
     for (const pid of processesMounting(name)) killProcess(pid);

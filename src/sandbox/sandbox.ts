@@ -17,6 +17,8 @@ export type SandboxHandle = {
   /** The process that we spawned; also the session id of everything it started. */
   starterPid: number;
   starterStartTime: string;
+  /** As measured when it started. Null: the host driver, which isolates nothing. */
+  isolation: IsolationLevel | null;
   /** Keeps its image in the cache until the sandbox is ended; absent where that is not in the cache. */
   imageLock?: ImageLock;
 };
@@ -24,7 +26,13 @@ export type SandboxHandle = {
 /** A descriptor of this process, and what it is: its number is given again after its close. */
 export type ImageLock = { fd: number; file: string };
 
-export type DriverName = "apptainer" | "host";
+export type DriverName = "apptainer" | "bubblewrap" | "host";
+
+/**
+ * A: user, PID, IPC, UTS, mount and network namespaces of its own, a system call filter, no capabilities.
+ * B: A without the network namespace; the filter refuses IP sockets instead. Anything less is refused.
+ */
+export type IsolationLevel = "A" | "B";
 
 export type SandboxSpec = {
   /** Of the job's attempt: part of the directory's name, for people to read. */
@@ -41,7 +49,7 @@ export type SandboxLimits = {
   processes: number;
   openFiles: number;
   fileBytes: number;
-  /** Bound of the tmpfs layer, shared by `/`, `/tmp` and the home directory. */
+  /** Bound of the RAM, shared by `/`, `/tmp`, `/dev/shm` and the home directory. */
   tmpfsBytes: number;
 };
 

@@ -8,9 +8,18 @@ import { ControlChannel } from "./control-channel.ts";
 import { LOG_FILE, makeDirectory, writeRecord } from "./directory.ts";
 import { endSandbox } from "./end.ts";
 import { FRAME, PROTOCOL_VERSION } from "./frames.ts";
-import type { DriverName, SandboxHandle, SandboxSpec } from "./sandbox.ts";
+import { verifyIsolation } from "./isolation.ts";
+import type { DriverName, IsolationLevel, SandboxHandle, SandboxSpec } from "./sandbox.ts";
 
-export type Launch = { argv: string[]; env: Record<string, string> };
+export type Launch = {
+  argv: string[];
+  env: Record<string, string>;
+  /** What the command line asks for. Null: nothing, which is the host driver's. */
+  level: IsolationLevel | null;
+};
+
+/** The starter gave up by itself, which is how a node that lacks something shows. */
+export class StarterExited extends ServiceError {}
 
 const LOG_TAIL_BYTES = 2000;
 
@@ -35,6 +44,7 @@ export async function startSupervisor(
     holderStartTime: "",
     starterPid: 0,
     starterStartTime: "",
+    isolation: launch.level,
   };
   const record = { bootId: bootId(), handle };
   writeRecord(record);
@@ -47,6 +57,7 @@ export async function startSupervisor(
     writeRecord(record);
     await answered(starter.controlFd, starter.exited, spec.limits.startTimeoutMs, dir, signal);
     findHolder(handle);
+    if (launch.level) verifyIsolation(handle.holderPid, launch.level);
     writeRecord(record);
     return handle;
   } catch (error) {
@@ -100,17 +111,20 @@ async function answered(
     const ended = exited.then((code) => `it ended with ${code}`);
     const late = `it did not answer within ${timeoutMs} ms`;
     const outcome = await abortable(atMost(Promise.race([ready, ended]), timeoutMs, late), signal);
-    if (outcome !== "ready") throw startFailed(outcome, dir);
+    if (outcome === late) throw new ServiceError("sandbox_start_failed", startFailed(late, dir));
+    if (outcome !== "ready") {
+      throw new StarterExited("sandbox_start_failed", startFailed(outcome, dir));
+    }
     await abortable(channel.detach(), signal);
   } finally {
     channel.drop();
   }
 }
 
-function startFailed(why: string, dir: string): ServiceError {
+function startFailed(why: string, dir: string): string {
   const log = readFileSync(join(dir, LOG_FILE), "utf8").slice(-LOG_TAIL_BYTES);
   const said = Bun.stripANSI(log).trim().replace(/\s+/g, " ");
-  return new ServiceError("sandbox_start_failed", `the sandbox did not start, ${why}: ${said}`);
+  return `the sandbox did not start, ${why}: ${said}`;
 }
 
 /** PID 1 of the namespace that the starter made; with the host driver the starter itself. */

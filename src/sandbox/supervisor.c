@@ -31,10 +31,11 @@ void *memset(void *to, int value, u64 bytes);
 
 enum { READ = 0, WRITE = 1, OPEN = 2, CLOSE = 3, FSTAT = 5, POLL = 7, SIGACTION = 13, SIGPROCMASK = 14,
   IOCTL = 16, GETPID = 39, SENDTO = 44, RECVFROM = 45, FORK = 57, EXECVE = 59, WAIT4 = 61, KILL = 62,
-  FCNTL = 72, CHDIR = 80, MKDIR = 83, FCHMOD = 91, UMASK = 95, SETSID = 112, PRCTL = 157, EXIT_GROUP = 231,
-  SIGNALFD4 = 289, DUP3 = 292, PIPE2 = 293, PRLIMIT64 = 302, CLOSE_RANGE = 436 };
-enum { ENOENT = 2, EIO = 5, E2BIG = 7, EAGAIN = 11, EACCES = 13, EEXIST = 17, ENOTDIR = 20, EISDIR = 21,
-  EINVAL = 22, EFBIG = 27 };
+  FCNTL = 72, CHDIR = 80, MKDIR = 83, FCHMOD = 91, UMASK = 95, SETSID = 112, CAPSET = 126, PRCTL = 157,
+  MOUNT = 165, EXIT_GROUP = 231, SIGNALFD4 = 289, DUP3 = 292, PIPE2 = 293, PRLIMIT64 = 302, SECCOMP = 317,
+  CLOSE_RANGE = 436, LANDLOCK_CREATE = 444, LANDLOCK_RESTRICT = 446 };
+enum { EPERM = 1, ENOENT = 2, EIO = 5, E2BIG = 7, EAGAIN = 11, EACCES = 13, EEXIST = 17, ENOTDIR = 20, EISDIR = 21,
+  EINVAL = 22, EFBIG = 27, ENOSYS = 38 };
 enum { O_RDWR = 2, O_CREAT = 0100, O_NOCTTY = 0400, O_TRUNC = 01000, O_NONBLOCK = 04000, O_CLOEXEC = 02000000 };
 enum { POLLIN = 1, POLLOUT = 4, POLLERR = 8, POLLHUP = 16 };
 
@@ -497,7 +498,162 @@ static void loop(void) {
   }
 }
 
+/* ---- what no command may ask of the kernel ---- */
+
+/*
+ * The one list of system calls that fail with EPERM whatever their arguments; the escape suite reads it here
+ * and tries every line. What depends on arguments follows in `build_filter`. The filter is installed by PID 1
+ * itself and inherited by all that it starts, so that it is the same whoever made the namespaces.
+ */
+#define DENY(name, number) number
+static const u16 denied[] = {
+  /* namespaces and mounts */
+  DENY(unshare, 272), DENY(setns, 308), DENY(mount, 165), DENY(umount2, 166), DENY(pivot_root, 155),
+  DENY(chroot, 161), DENY(open_tree, 428), DENY(move_mount, 429), DENY(fsopen, 430), DENY(fsconfig, 431),
+  DENY(fsmount, 432), DENY(fspick, 433), DENY(mount_setattr, 442), DENY(open_tree_attr, 467),
+  DENY(open_by_handle_at, 304),
+  /* parts of the kernel that programs can do without and where its holes are found */
+  DENY(io_uring_setup, 425), DENY(io_uring_enter, 426), DENY(io_uring_register, 427), DENY(bpf, 321),
+  DENY(perf_event_open, 298), DENY(userfaultfd, 323), DENY(add_key, 248), DENY(request_key, 249),
+  DENY(keyctl, 250), DENY(syslog, 103), DENY(uselib, 134), DENY(vhangup, 153),
+  /* the machine */
+  DENY(kexec_load, 246), DENY(kexec_file_load, 320), DENY(init_module, 175), DENY(finit_module, 313),
+  DENY(delete_module, 176), DENY(reboot, 169), DENY(swapon, 167), DENY(swapoff, 168), DENY(acct, 163),
+  DENY(quotactl, 179), DENY(quotactl_fd, 443), DENY(iopl, 172), DENY(ioperm, 173),
+  /* other processes */
+  DENY(ptrace, 101), DENY(process_vm_readv, 310), DENY(process_vm_writev, 311), DENY(process_madvise, 440),
+  DENY(pidfd_getfd, 438), DENY(kcmp, 312), DENY(move_pages, 279), DENY(migrate_pages, 256),
+};
+
+enum { CLONE = 56, SOCKET = 41, SOCKETPAIR = 53, CLONE3 = 435, AF_UNIX = 1, AF_INET = 2, AF_INET6 = 10,
+  NEW_NAMESPACES = 0x7e020000, X32 = 0x40000000, X86_64 = (int)0xc000003e, TIOCSTI = 0x5412, TIOCLINUX = 0x541c };
+/* Classic BPF over struct seccomp_data; of an argument the low half, which is all that the kernel looks at
+   where it takes an int. */
+enum { LOAD = 0x20, EQUAL = 0x15, ANY_BIT = 0x45, RETURN = 0x06, NUMBER = 0, ARCHITECTURE = 4, FIRST = 16, SECOND = 24,
+  ALLOW = 0x7fff0000, REFUSE = 0x00050000 };
+
+static struct instruction { u16 code; u8 yes, no; u32 value; } filter[256];
+static u16 filter_length;
+
+/* `yes` and `no` are how many instructions a test skips. */
+static void emit(u16 code, u32 value, u8 yes, u8 no) {
+  struct instruction *i = &filter[filter_length++];
+  i->code = code;
+  i->yes = yes;
+  i->no = no;
+  i->value = value;
+}
+
+static void refuse_call(u32 number, int error) {
+  emit(EQUAL, number, 0, 1);
+  emit(RETURN, REFUSE | error, 0, 0);
+}
+
+/* Only these families, since an unknown one is a part of the kernel that may be loaded for it. */
+static void allow_families(u32 number, int with_ip) {
+  emit(EQUAL, number, 0, with_ip ? 6 : 4);
+  emit(LOAD, FIRST, 0, 0);
+  if (with_ip) emit(EQUAL, AF_INET, 2, 0), emit(EQUAL, AF_INET6, 1, 0);
+  emit(EQUAL, AF_UNIX, 0, 1);
+  emit(RETURN, ALLOW, 0, 0);
+  emit(RETURN, REFUSE | EPERM, 0, 0);
+}
+
+static void build_filter(int with_ip) {
+  emit(LOAD, ARCHITECTURE, 0, 0);
+  emit(EQUAL, X86_64, 1, 0); /* Not the numbers of i386, */
+  emit(RETURN, REFUSE | EPERM, 0, 0);
+  emit(LOAD, NUMBER, 0, 0);
+  emit(ANY_BIT, X32, 0, 1); /* nor those of x32: both would go around the list. */
+  emit(RETURN, REFUSE | EPERM, 0, 0);
+  for (u32 i = 0; i < sizeof denied / sizeof denied[0]; i++) refuse_call(denied[i], EPERM);
+  /* Its flags are in memory, where no filter sees them. C libraries take clone instead. */
+  refuse_call(CLONE3, ENOSYS);
+  allow_families(SOCKET, with_ip);
+  allow_families(SOCKETPAIR, with_ip);
+  emit(EQUAL, CLONE, 0, 4);
+  emit(LOAD, FIRST, 0, 0);
+  emit(ANY_BIT, NEW_NAMESPACES, 0, 1);
+  emit(RETURN, REFUSE | EPERM, 0, 0);
+  emit(RETURN, ALLOW, 0, 0);
+  emit(EQUAL, PRLIMIT64, 0, 4);
+  emit(LOAD, FIRST, 0, 0);
+  emit(EQUAL, 0, 0, 1); /* Only one's own limits: PID 1 without descriptors could start nothing. */
+  emit(RETURN, ALLOW, 0, 0);
+  emit(RETURN, REFUSE | EPERM, 0, 0);
+  emit(EQUAL, IOCTL, 0, 4);
+  emit(LOAD, SECOND, 0, 0);
+  emit(EQUAL, TIOCSTI, 1, 0); /* Types into a terminal. */
+  emit(EQUAL, TIOCLINUX, 0, 1);
+  emit(RETURN, REFUSE | EPERM, 0, 0);
+  emit(RETURN, ALLOW, 0, 0);
+}
+
+static void check(long result, const char *what) {
+  u64 length = 0;
+  if (result >= 0) return;
+  while (what[length]) length++;
+  sys(WRITE, 2, what, length, 0); /* To the starter's log, which the service reads. */
+  end(4);
+}
+
+/* As root the starter leaves us all capabilities of our user namespace, and the bounding set, from which a
+   program of user 0 would have them again. */
+static void drop_capabilities(void) {
+  u32 head[2] = { 0x20080522, 0 }, none[6] = { 0, 0, 0, 0, 0, 0 };
+  for (int capability = 0; sys(PRCTL, 23 /* PR_CAPBSET_READ */, capability, 0, 0) >= 0; capability++)
+    sys(PRCTL, 24 /* PR_CAPBSET_DROP */, capability, 0, 0); /* The service checks what came of it. */
+  sys(PRCTL, 47 /* PR_CAP_AMBIENT */, 4 /* CLEAR_ALL */, 0, 0);
+  check(sys(CAPSET, head, none, 0, 0), "capabilities can't be dropped\n");
+}
+
+/* Without a network namespace the host's abstract sockets are in reach, and no filter sees a socket's name.
+   Landlock does, from Linux 6.12; before that it is part of what level B lacks. */
+static void scope_abstract_sockets(void) {
+  u64 rules[3] = { 0, 0, 1 /* LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET */ };
+  int fd = sys(LANDLOCK_CREATE, rules, sizeof rules, 0, 0);
+  if (fd < 0) return;
+  sys(LANDLOCK_RESTRICT, fd, 0, 0, 0);
+  close_fd(&fd);
+}
+
+/* Modes: `A` with a network namespace, `B` without, `0` nothing at all, for the host driver. */
+static void confine(char mode) {
+  struct { u16 length; struct instruction *code; } program = { 0, filter };
+  if (mode == '0') return;
+  drop_capabilities();
+  check(sys(PRCTL, 38 /* PR_SET_NO_NEW_PRIVS */, 1, 0, 0), "no_new_privs is not available\n");
+  if (mode != 'A') scope_abstract_sockets();
+  build_filter(mode == 'A');
+  program.length = filter_length;
+  check(sys(SECCOMP, 1 /* SET_MODE_FILTER */, 0, &program, 0), "seccomp filters are not available\n");
+}
+
 /* ---- the beginning ---- */
+
+enum { RDONLY = 1, NOSUID = 2, NODEV = 4, NOEXEC = 8, REMOUNT = 32, BIND = 4096 };
+
+/* What belongs to the host's root is for a sandbox of root's to change, capabilities or not: the settings below
+   /proc/sys (core_pattern is a way to run programs on the host), the modes of the device files. */
+static void seal(const char *path) {
+  long result = syscall6(MOUNT, 0, (long)path, 0, REMOUNT | BIND | RDONLY | NOSUID, 0, 0);
+  /* Not there, or no mount: then it is a file of the sandbox's own. */
+  check(result == -EINVAL || result == -ENOENT ? 0 : result, "the host's files can't be sealed\n");
+}
+
+static void seal_all(void) {
+  check(syscall6(MOUNT, 0, (long)"/proc", 0, REMOUNT | BIND | RDONLY | NOSUID | NODEV | NOEXEC, 0, 0),
+    "/proc can't be sealed\n");
+  seal("/dev/null"), seal("/dev/zero"), seal("/dev/full"), seal("/dev/random"), seal("/dev/urandom"), seal("/dev/tty");
+}
+
+/* The file system that holds /tmp, /dev/shm and the root's changes: Apptainer gives root's no size. */
+static void bound_tmp(const char *bytes) {
+  char options[32] = "size=", *to = options + 5;
+  while (*bytes && to < options + 31) *to++ = *bytes++;
+  check(syscall6(MOUNT, 0, (long)"/tmp", 0, REMOUNT | NOSUID | NODEV, (long)options, 0),
+    "the RAM layer can't be bounded\n");
+}
 
 /* Never above what we were given: then the kernel would refuse and leave no limit of ours at all. */
 static void limit(int resource, const char *text) {
@@ -509,21 +665,30 @@ static void limit(int resource, const char *text) {
   sys(PRLIMIT64, 0, resource, limits, 0);
 }
 
-/* Arguments: processes, open files, bytes of one file, the home directory to make. */
+/* Arguments: processes, open files, bytes of one file, the home directory to make, the mode of `confine`,
+   whether to seal (0 or 1), the bytes for `bound_tmp` (0: leave it). */
 void supervise(long *stack) {
   char **argv = (char **)(stack + 1);
   u64 all = ~0ul, child = 1ul << 16, action[4] = { 0, 0, 0, 0 };
   self = sys(GETPID, 0, 0, 0, 0);
-  if (stack[0] < 5) end(2);
   /* The kernel's victim is the sandbox, not the service. Before DUMPABLE, which closes our /proc files. */
   int fd = sys(OPEN, "/proc/self/oom_score_adj", 1 | O_CLOEXEC, 0, 0);
   sys(WRITE, fd, "1000", 4, 0);
   close_fd(&fd);
+  if (stack[0] < 8) end(2);
+  /* The starter's, with paths of the host. A child of ours that reads files would find it in its own /proc. */
+  for (char **e = argv + stack[0] + 1; *e; e++)
+    for (char *c = *e; *c; c++) *c = 0;
+  for (int i = 4; i < 64; i++) sys(CLOSE, i, 0, 0, 0);
+  sys(CLOSE_RANGE, 64, ~0u, 0, 0);
+  /* Where the service runs as root: the starter leaves us the capabilities for it. */
+  if (argv[6][0] == '1') seal_all();
+  if (argv[7][0] != '0') bound_tmp(argv[7]);
+  confine(argv[5][0]);
   sys(PRCTL, 4 /* PR_SET_DUMPABLE */, 0, 0, 0); /* The payload has our uid: no ptrace, no /proc/1/mem. */
   sys(PRCTL, 36 /* PR_SET_CHILD_SUBREAPER */, 1, 0, 0);
   for (int number = 1; number <= 64; number++) sys(SIGACTION, number, action, 0, 8);
   sys(SIGPROCMASK, 2, &all, 0, 8);
-  for (int i = 4; i < 64; i++) sys(CLOSE, i, 0, 0, 0);
   limit(6, argv[1]);
   limit(7, argv[2]);
   limit(1, argv[3]);

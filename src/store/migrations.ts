@@ -64,6 +64,7 @@ const MIGRATIONS: string[] = [
   ) STRICT;`,
   `ALTER TABLE backends ADD COLUMN profile TEXT;`,
   `ALTER TABLE backends ADD COLUMN model_dir TEXT;`,
+  `ALTER TABLE jobs ADD COLUMN isolation TEXT CHECK (isolation IN ('A', 'B'))`,
 ];
 
 /** Brings the schema to this version's. @throws ServiceError when a newer rolloutd wrote the file. */

@@ -10,7 +10,12 @@ import { toColumns } from "./rows.ts";
 import { type BackendRow, backends, type JobRow, jobs, trajectories } from "./tables.ts";
 
 /** What a stage leaves in the row besides the job's life. Absent: unchanged. */
-export type JobResult = { backendId?: string; outcome?: string; verdict?: Verdict };
+export type JobResult = {
+  backendId?: string;
+  outcome?: string;
+  isolation?: "A" | "B";
+  verdict?: Verdict;
+};
 
 export type NewRow = {
   bodySha256: string;
@@ -88,13 +93,14 @@ export class Store implements Disposable {
 
   updateJob(seq: number, job: Job, result: JobResult = {}): void {
     const finishedSeq = isFinal(job) ? ++this.#finishedSeq : null;
-    const { backendId = null, outcome = null, verdict } = result;
+    const { backendId = null, outcome = null, isolation = null, verdict } = result;
     this.#statements.update.run({
       ...toColumns(job),
       seq,
       finished_seq: finishedSeq,
       backend_id: backendId,
       outcome,
+      isolation,
       verdict: verdict ? JSON.stringify(verdict) : null,
       reward: verdict?.reward ?? null,
     });
@@ -246,6 +252,7 @@ function prepareStatements(db: BunSQLiteDatabase) {
         finished_seq: p("finished_seq"),
         backend_id: keptUnlessInit(jobs.backend_id, "backend_id"),
         outcome: keptUnlessInit(jobs.outcome, "outcome"),
+        isolation: keptUnlessInit(jobs.isolation, "isolation"),
         verdict: p("verdict"),
         reward: p("reward"),
       } as never)

@@ -36,6 +36,8 @@ export const jobs = sqliteTable("jobs", {
   finished_ms: integer(),
   /** Position in the order of finishing, for cursors. */
   finished_seq: integer(),
+  /** Level of the sandbox that the job had. */
+  isolation: text().$type<"A" | "B">(),
 });
 
 export const trajectories = sqliteTable("trajectories", {

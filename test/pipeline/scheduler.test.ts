@@ -112,7 +112,7 @@ function submission(id: string, { sandbox = false, body = "x", totalMs = HOUR } 
 function handle(id: string): SandboxHandle {
   const holder = { holderPid: 1, holderStartTime: "1", starterPid: 1, starterStartTime: "1" };
   const control = { controlFd: -1, controlSocket: "none" };
-  return { id, driver: "host", dir: `/none/${id}`, ...control, ...holder };
+  return { id, driver: "host", dir: `/none/${id}`, ...control, ...holder, isolation: null };
 }
 
 describe("submitting", () => {
@@ -201,6 +201,18 @@ describe("the stages", () => {
     ]);
     t.thread("init").finish(a, { handle: handle("a") });
     await waitFor(() => t.state("b") === "init/active", "b to have its turn");
+  });
+
+  test("the level of a job's sandbox is booked with it, and stays when the sandbox is gone", async () => {
+    await using t = setup();
+    await t.scheduler.submit([submission("a", { sandbox: true })]);
+    const [init] = (await t.started("init", 1)) as [StartStage];
+    t.thread("init").finish(init, { handle: { ...handle("a"), isolation: "B" } });
+    const [run] = (await t.started("run", 1)) as [StartStage];
+    expect(t.store.jobById("a")?.isolation).toBe("B");
+    t.thread("run").finish(run, { handle: null, outcome: "{}" });
+    await waitFor(() => t.state("a") === "eval/active", "a to be in EVAL");
+    expect(t.store.jobById("a")?.isolation).toBe("B");
   });
 
   test("a late answer of an old attempt is refused and its sandbox ended", async () => {

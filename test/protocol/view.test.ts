@@ -34,6 +34,7 @@ const WAITING: JobRow = {
   verdict: null,
   finished_ms: null,
   finished_seq: null,
+  isolation: null,
 };
 const VIEW = {
   id: "a",
@@ -49,6 +50,7 @@ const VIEW = {
   turns: null,
   error: null,
   backend_id: null,
+  isolation: null,
   timings: {
     init: { queued_ms: 1, active_ms: 2 },
     run: { queued_ms: 3, active_ms: 4 },
@@ -69,6 +71,7 @@ test("a rollout with a verdict shows what the policy did and what it earned", ()
     stage: "eval",
     state: "succeeded",
     backend_id: "b",
+    isolation: "B",
     outcome: '{"stop_reason":"finish","final_message":"5","turns":0}',
     reward: 0,
     verdict: JSON.stringify(verdict),
@@ -79,6 +82,7 @@ test("a rollout with a verdict shows what the policy did and what it earned", ()
     stage: "eval",
     state: "succeeded",
     backend_id: "b",
+    isolation: "B",
     stop_reason: "finish",
     final_message: "5",
     turns: 0,

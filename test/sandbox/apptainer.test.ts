@@ -2,12 +2,18 @@ import { describe, expect, test } from "bun:test";
 import { chmod, mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { conformance } from "./conformance.ts";
+import { escapeTests } from "./escape.ts";
+import { everydayTests } from "./everyday.ts";
 import { isolationTests } from "./isolation.ts";
-import { failure, LIMITS, NO_ABORT, required, setup } from "./setup.ts";
+import { levelTests } from "./levels.ts";
+import { failure, LIMITS, NO_ABORT, setup } from "./setup.ts";
 import { asUnprivilegedUser } from "./unprivileged.ts";
 
 conformance("apptainer");
 describe("apptainer: isolation", () => isolationTests(() => setup("apptainer")));
+describe("apptainer: escapes", () => escapeTests("apptainer"));
+describe("apptainer: everyday programs", () => everydayTests(() => setup("apptainer")));
+describe("apptainer: levels", () => levelTests("apptainer"));
 
 describe("apptainer: failures", () => {
   test("an image that is not there, no folder, or no root file system is named", async () => {
@@ -59,21 +65,6 @@ sleep 100 & echo "no luck today" >&2; exit 9`;
     expect(error.message).toContain("it ended with 9: no luck today");
     expect(await readdir(join(faked.dataDir, "sandboxes"))).toEqual([".trash"]);
   });
-
-  test("a node without network namespaces is told, and never shared in silence", async () => {
-    await using bundle = await setup("apptainer");
-    const program = required("ROLLOUTD_APPTAINER");
-    // The limit holds for the namespaces below the one that it is set in.
-    const fake = join(bundle.dataDir, "limited");
-    const limited = `unshare --user --map-root-user sh -c 'echo 0 >/proc/sys/user/max_net_namespaces; exec "$0" "$@"'`;
-    await writeFile(fake, `#!/bin/sh\nexec ${limited} ${program} "$@"\n`);
-    await chmod(fake, 0o755);
-    await using without = await setup("apptainer", { apptainer: fake });
-    const error = await failure(without.driver.start(without.spec(), NO_ABORT));
-    expect(error).toMatchObject({ code: "sandbox_unavailable" });
-    await using shared = await setup("apptainer", { apptainer: fake, allowSharedNetwork: true });
-    await shared.start();
-  });
 });
 
 if (process.getuid?.() === 0) {
@@ -81,14 +72,4 @@ if (process.getuid?.() === 0) {
     const { exitCode, output } = await asUnprivilegedUser("test/sandbox/apptainer.test.ts");
     expect({ exitCode, output: exitCode === 0 ? "" : output }).toEqual({ exitCode: 0, output: "" });
   }, 300_000);
-} else {
-  // Apptainer bounds nothing for root.
-  test("the RAM layer ends at its size", async () => {
-    await using bundle = await setup("apptainer");
-    const sandbox = await bundle.open();
-    const fill = ["sh", "-c", "head -c 100000000 /dev/zero >/tmp/large"];
-    const result = await sandbox.exec(fill, { timeoutMs: 20_000, maxOutputBytes: 1000 });
-    expect(result.exitCode).not.toBe(0);
-    expect(result.stderr).toContain("No space left");
-  });
 }

@@ -79,7 +79,7 @@ export function isolationTests(setup: Setup): void {
     const sandbox = await bundle.open();
     const script = `hostname 2>/dev/null || cat /proc/sys/kernel/hostname; ls /sys | wc -l
 grep -E '^(CapEff|NoNewPrivs)' /proc/self/status | tr '\\t\\n' '  '; echo
-touch /run/rollout/x; rm -f /run/rollout/supervisor; echo x >/proc/sys/kernel/core_pattern; ls /dev/kvm /dev/kmsg`;
+touch /run/rollout/x; rm -f /run/rollout/supervisor; true 3>>/proc/sys/kernel/core_pattern; ls /dev/kvm /dev/kmsg`;
     const { stdout, stderr } = await sandbox.exec(["bash", "-c", script], EXEC);
     expect(stdout).toBe("sbx\n0\nCapEff: 0000000000000000 NoNewPrivs: 1 \n");
     expect(stderr.match(/Read-only file system/g)?.length).toBeGreaterThanOrEqual(2);
@@ -96,6 +96,19 @@ touch /run/rollout/x; rm -f /run/rollout/supervisor; echo x >/proc/sys/kernel/co
       const second = await bundle.open({ writable });
       const looked = await second.exec(["sh", "-c", `ls ${paths} /mark* 2>/dev/null`], EXEC);
       expect(looked.stdout).toBe("");
+    }
+  });
+
+  test("root, /tmp and /dev/shm share one bound", async () => {
+    await using bundle = await setup();
+    const sandbox = await bundle.open();
+    const folders = ["/tmp", "/var/tmp", "/dev/shm"];
+    // Another user may not write into an image that is root's.
+    if (process.getuid?.() === 0) folders.push("/root");
+    for (const folder of folders) {
+      const fill = `head -c 100000000 /dev/zero >${folder}/large; rm ${folder}/large; exit 0`;
+      const { stderr } = await sandbox.exec(["sh", "-c", fill], EXEC);
+      expect([folder, stderr]).toEqual([folder, expect.stringContaining("No space left")]);
     }
   });
 

@@ -27,6 +27,7 @@ async function fakeRoot(changes: Partial<SandboxHandle> & { bootId?: string }) {
     holderStartTime: "",
     starterPid: 0,
     starterStartTime: "",
+    isolation: null,
     ...changes,
   };
   const record = { bootId: changes.bootId ?? bootId(), handle };
@@ -45,7 +46,7 @@ function bystander() {
   };
 }
 
-for (const driver of ["host", "apptainer"] as DriverName[]) {
+for (const driver of ["host", "apptainer", "bubblewrap"] as DriverName[]) {
   describe(`reaper: ${driver}`, () => {
     test("a sandbox that still runs is killed and its folder removed", async () => {
       await using bundle = await setup(driver);

@@ -49,7 +49,7 @@ while True:
     time.sleep(1)`,
 ];
 
-/** `ROLLOUTD_APPTAINER` and `ROLLOUTD_IMAGE`; `scripts/test` sets both. */
+/** `ROLLOUTD_APPTAINER`, `ROLLOUTD_BWRAP` and `ROLLOUTD_IMAGE`; `scripts/test` sets them. */
 export function required(name: string): string {
   const value = process.env[name];
   if (value) return value;
@@ -62,9 +62,14 @@ export async function setup(
   options: Partial<DriverOptions> = {},
 ): Promise<Bundle> {
   const dataDir = await mkdtemp(join(tmpdir(), "rolloutd-test-"));
-  const isolated = name === "apptainer";
-  const apptainer = isolated ? required("ROLLOUTD_APPTAINER") : "";
-  const driver = createDriver(name, { dataDir, apptainer, ...options });
+  const isolated = name !== "host";
+  const driver = createDriver(name, {
+    dataDir,
+    apptainer: name === "apptainer" ? required("ROLLOUTD_APPTAINER") : "",
+    bwrap: name === "bubblewrap" ? required("ROLLOUTD_BWRAP") : "",
+    minIsolation: "B",
+    ...options,
+  });
   const handles: SandboxHandle[] = [];
   const image = isolated ? required("ROLLOUTD_IMAGE") : "/";
   const spec = (changes?: Partial<SandboxSpec>): SandboxSpec => ({

@@ -10,8 +10,13 @@ const CHECKOUT = resolve(import.meta.dir, "../..");
 const COPIED = ["src/sandbox", "src/lib", "src/errors.ts", "dist/supervisor.bin"];
 const ALSO = ["test/sandbox", "test/support", "package.json", "tsconfig.json"];
 
+/** Of `<prefix>/usr/bin/<program>`. */
+function prefixOf(program: string): string {
+  return dirname(dirname(dirname(program)));
+}
+
 /**
- * Runs a test file as a user without rights, in a copy of what it needs. Where Apptainer or the image are
+ * Runs a test file as a user without rights, in a copy of what it needs. Where a program or the image are
  * below a folder that this user may not enter (root's cache), they are shown to it at the same path, in a
  * mount namespace of the run.
  */
@@ -26,10 +31,10 @@ export async function asUnprivilegedUser(
     }
     await copyFile(process.execPath, join(dir, "bun"));
     await chmod(join(dir, "bun"), 0o755);
-    const shown = [
-      dirname(dirname(dirname(required("ROLLOUTD_APPTAINER")))),
-      required("ROLLOUTD_IMAGE"),
-    ];
+    const programs = [required("ROLLOUTD_APPTAINER"), required("ROLLOUTD_BWRAP")];
+    // One of the system's own has no folder to itself, and can be seen anyway.
+    const prefixes = programs.filter((path) => !path.startsWith("/usr/")).map(prefixOf);
+    const shown = [...prefixes, required("ROLLOUTD_IMAGE")];
     const script = `set -eu
 umask 022; mkdir tmp; chown ${NOBODY}:${NOBODY} tmp
 show() { # as they are, under a stage that anybody may enter

@@ -75,20 +75,20 @@ describe("a job", () => {
     ]);
   });
 
-  test("keeps its outcome and its backend until it is in INIT again", () => {
+  test("keeps its outcome, backend and isolation until it is in INIT again", () => {
     using t = setup();
     const seq = storeJob(t.store, "a", []);
     const kept = () => {
       const row = t.store.jobBySeq(seq);
-      return [row?.outcome, row?.backend_id];
+      return [row?.outcome, row?.backend_id, row?.isolation];
     };
     const run = jobAfter("a", STARTED, SUCCEEDED, STARTED);
-    t.store.updateJob(seq, run, { outcome: "{}", backendId: "b" });
-    expect(kept()).toEqual(["{}", "b"]);
+    t.store.updateJob(seq, run, { outcome: "{}", backendId: "b", isolation: "B" });
+    expect(kept()).toEqual(["{}", "b", "B"]);
     t.store.updateJob(seq, jobAfter("a", STARTED, SUCCEEDED, STARTED, SUCCEEDED));
-    expect(kept()).toEqual(["{}", "b"]);
+    expect(kept()).toEqual(["{}", "b", "B"]);
     t.store.updateJob(seq, jobAfter("a", STARTED));
-    expect(kept()).toEqual([null, null]);
+    expect(kept()).toEqual([null, null, null]);
   });
 
   test("that succeeded has its verdict and its reward", () => {

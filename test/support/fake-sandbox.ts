@@ -11,7 +11,7 @@ import type {
 export function fakeHandle(id: string): SandboxHandle {
   const holder = { holderPid: 1, holderStartTime: "1", starterPid: 1, starterStartTime: "1" };
   const control = { controlFd: -1, controlSocket: "none" };
-  return { id, driver: "host", dir: `/none/${id}`, ...control, ...holder };
+  return { id, driver: "host", dir: `/none/${id}`, ...control, ...holder, isolation: null };
 }
 
 type Asked = { text: string } & RunOptions;

@@ -7,6 +7,8 @@ import { FakeSandbox, fakeHandle } from "../support/fake-sandbox.ts";
 export const SETTINGS: WorkerSettings = {
   driver: "host",
   apptainer: "",
+  bwrap: "",
+  minIsolation: "B",
   dataDir: "/none",
   defaultImage: "/images/default",
   images: { cacheDir: "/none", maxBytes: 1, mountAboveBytes: null, apptainer: "" },
