@@ -31,7 +31,18 @@ export const SETTINGS = {
     `/var/tmp/rolloutd-${process.getuid?.() ?? 0}`,
     "folder of the database and the sandboxes, on a local disk",
   ),
-  image: setting(path, undefined, "unpacked root file system for rollouts that name none"),
+  image: setting(path, undefined, "image for rollouts that name none (see `rolloutd images`)"),
+  image_cache: setting(
+    path,
+    `/var/tmp/rolloutd-images-${process.getuid?.() ?? 0}`,
+    "folder of unpacked images, shared by the services of a node, on a local disk",
+  ),
+  image_cache_bytes: setting(bytes, 100 * 1024 ** 3, "size above which unused images are removed"),
+  image_mount_bytes: setting(
+    bytes,
+    undefined,
+    "size above which a SIF is mounted and not unpacked (slow); by default none",
+  ),
   apptainer: setting(path, undefined, "the Apptainer or Singularity program; by default on PATH"),
   bwrap: setting(path, undefined, "the bubblewrap program; by default on PATH"),
   driver: setting(

@@ -2,6 +2,7 @@ import { backendsCommand } from "./cli/backends.ts";
 import { type CliContext, type Command, EXIT } from "./cli/command.ts";
 import { doctorCommand } from "./cli/doctor.ts";
 import { UsageError } from "./cli/flags.ts";
+import { imagesCommand } from "./cli/images.ts";
 import { jobsCommand } from "./cli/jobs.ts";
 import { runCommand } from "./cli/run.ts";
 import { serveCommand } from "./cli/serve.ts";
@@ -16,6 +17,7 @@ const COMMANDS: Command[] = [
   runCommand,
   jobsCommand,
   backendsCommand,
+  imagesCommand,
   simulateCommand,
   doctorCommand,
   verifyTemplateCommand,

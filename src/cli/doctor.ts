@@ -6,6 +6,7 @@ import { attachSandbox } from "../sandbox/attach.ts";
 import { emptyImage } from "../sandbox/best-level.ts";
 import { createDriver } from "../sandbox/driver.ts";
 import { endSandbox } from "../sandbox/end.ts";
+import { Images } from "../sandbox/images/images.ts";
 import { prepareFolder } from "../store/database.ts";
 import { type Command, EXIT } from "./command.ts";
 import { parseFlags, refuseExtra } from "./flags.ts";
@@ -147,11 +148,16 @@ async function oneSandbox(config: Config): Promise<Finding> {
   try {
     const settings = workerSettings(config);
     const driver = createDriver(config.driver, settings);
+    const signal = AbortSignal.timeout(config.init_limit_ms);
+    const { defaultImage } = settings;
+    const images = new Images(settings.images);
+    const lease = defaultImage === null ? null : await images.acquire(defaultImage, signal);
+    using _lock = lease?.lock;
     const startMs = performance.now();
     const { writable, ...limits } = settings.sandbox;
-    const image = config.image ?? (await emptyImage(config.data_dir));
+    const image = lease?.path ?? (await emptyImage(config.data_dir));
     const spec = { id: `doctor.${process.pid}`, image, writable, limits };
-    const handle = await driver.start(spec, AbortSignal.timeout(config.sandbox_start_ms));
+    const handle = await driver.start(spec, signal);
     try {
       const startedMs = performance.now() - startMs;
       const isolation = handle.isolation ?? "none: driver=host is for tests only";
@@ -159,7 +165,7 @@ async function oneSandbox(config: Config): Promise<Finding> {
       if (config.image) {
         return { check, status: "ok", detail: `${detail}; ${await pythonOf(handle)}` };
       }
-      const mend = "name an unpacked root file system with --image to try that one";
+      const mend = "name an image with --image to try that one";
       return { check, status: "note", detail: `${detail}; without an image`, mend };
     } finally {
       await endSandbox(handle, { graceMs: 0 });

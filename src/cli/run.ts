@@ -4,6 +4,7 @@ import { createLog } from "../telemetry/log.ts";
 import { ApiClient } from "./api-client.ts";
 import { type CliContext, type Command, EXIT } from "./command.ts";
 import { parseFlags, UsageError, wholeNumber } from "./flags.ts";
+import { imageArgument } from "./image-argument.ts";
 import { Progress } from "./progress.ts";
 import { readRows } from "./rows.ts";
 import { collect, type PlannedRollout, planRollouts } from "./run-collect.ts";
@@ -38,7 +39,7 @@ JSON per rollout: row, sample, reward, error, timings and trajectory.
   --model-dir DIR      its Hugging Face folder: then token ids, exactly as sampled, instead of text
   --api-key-env NAME   variable that holds its key
   --engine KIND        its kind, where it is not to be found out (see backends --help)
-  --image DIR          unpacked root file system of the sandboxes
+  --image IMAGE        of the sandboxes: a name, a path, … (see rolloutd images --help)
   --apptainer PROGRAM  by default the one on PATH
   --samples N          rollouts per row; sample k has seed SEED + k [1]
   --seed SEED          [0]
@@ -77,7 +78,7 @@ for.
       },
       maxTurns: decimal("--max-turns", values["max-turns"]),
       runLimitMs: decimal("--run-limit-ms", values["run-limit-ms"]),
-      image: values.server ? values.image : undefined,
+      image: values.server && values.image ? imageArgument(values.image, "image") : undefined,
     });
     await using server = await serverFor(values, context);
     const options = { json: values.json === true, show: wholeNumber("--show", values.show) };

@@ -10,6 +10,7 @@ import { Scheduler } from "../pipeline/scheduler.ts";
 import { sandboxRoot } from "../sandbox/driver.ts";
 import { killSandbox } from "../sandbox/end.ts";
 import { endReported } from "../sandbox/end-reported.ts";
+import type { ImageSettings } from "../sandbox/images/images.ts";
 import { reapSandboxes } from "../sandbox/reaper.ts";
 import { createApp } from "../server/app.ts";
 import { type Listening, listen } from "../server/listen.ts";
@@ -19,6 +20,7 @@ import type { Log } from "../telemetry/log.ts";
 import { acceptWith } from "./accept.ts";
 import { createBackends } from "./backend-service.ts";
 import type { CliContext } from "./command.ts";
+import { imageArgument } from "./image-argument.ts";
 import { VERSION } from "./version.ts";
 
 export type Service = Listening & {
@@ -111,7 +113,8 @@ export function workerSettings(config: Config): WorkerSettings {
     bwrap: findBwrap(config.bwrap),
     minIsolation: config.min_isolation,
     dataDir: config.data_dir,
-    defaultImage: config.image ?? null,
+    defaultImage: config.image === undefined ? null : imageArgument(config.image, "image"),
+    images: imageSettings(config),
     sandbox: {
       writable: config.sandbox_writable,
       startTimeoutMs: config.sandbox_start_ms,
@@ -124,6 +127,20 @@ export function workerSettings(config: Config): WorkerSettings {
     },
     engineCallTimeoutMs: config.engine_call_ms,
     maxReplyBytes: config.max_reply_bytes,
+  };
+}
+
+export function imageSettings(config: Config): ImageSettings {
+  if (config.image_mount_bytes !== undefined && config.driver !== "apptainer") {
+    const message = `driver=${config.driver} mounts no SIF`;
+    const mend = "leave image_mount_bytes out, or use driver=apptainer";
+    throw new ServiceError("invalid_field", message, { field: "image_mount_bytes", mend });
+  }
+  return {
+    cacheDir: config.image_cache,
+    maxBytes: config.image_cache_bytes,
+    mountAboveBytes: config.image_mount_bytes ?? null,
+    apptainer: findApptainer(config.apptainer),
   };
 }
 

@@ -1,6 +1,7 @@
 import type { ErrorBody } from "../errors.ts";
 import type { Backend } from "../inference/engine.ts";
 import type { Stage } from "../jobs/job.ts";
+import type { ImageSettings } from "../sandbox/images/images.ts";
 import type { DriverName, IsolationLevel, SandboxHandle } from "../sandbox/sandbox.ts";
 import type { Verdict } from "../verifiers/verdict.ts";
 
@@ -67,6 +68,7 @@ export type WorkerSettings = {
   /** Private folder on local disk for sandboxes and what is bound into them. */
   dataDir: string;
   defaultImage: string | null;
+  images: ImageSettings;
   sandbox: {
     writable: "tmpfs" | "overlay";
     startTimeoutMs: number;

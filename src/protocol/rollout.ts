@@ -50,6 +50,19 @@ export const agentSchema = z.strictObject({
   tools: z.array(toolNameSchema).min(1).optional(),
 });
 
+/**
+ * A name of `rolloutd images`, a path on the node (SIF, tar or folder), an archive, or a registry's reference;
+ * `sandbox/images/reference.ts` takes it apart.
+ */
+export const imageSchema = z
+  .string()
+  .max(4096)
+  .regex(
+    /^([A-Za-z0-9][A-Za-z0-9._-]{0,127}|\/.*|(docker|oci)-archive:\/.+|(docker|oras|library|https):\/\/[^\s/-]\S*)$/,
+    "must be a name, an absolute path, docker-archive:/PATH, oci-archive:/PATH, or a reference " +
+      "that begins with docker://, oras://, library:// or https://",
+  );
+
 export const rolloutRequestSchema = z.strictObject({
   /** Client-chosen: the same id with the same body is the same rollout. */
   id: rolloutIdSchema.optional(),
@@ -59,8 +72,7 @@ export const rolloutRequestSchema = z.strictObject({
   agent: agentSchema.optional(),
   /** `exact` fails where token ids can't be had, `text` leaves them aside; by default whichever can be. */
   tokens: z.enum(["exact", "text", "auto"]).optional(),
-  /** Absolute path of an unpacked root file system on the node. */
-  image: z.string().startsWith("/").optional(),
+  image: imageSchema.optional(),
   limits: limitsSchema.optional(),
 });
 

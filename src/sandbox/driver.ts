@@ -53,7 +53,7 @@ export function createDriver(name: DriverName, options: DriverOptions): SandboxD
     name,
     async start(spec, signal) {
       signal.throwIfAborted();
-      await checkImage(spec.image);
+      await checkImage(spec.image, { mounts: name === "apptainer" });
       try {
         return await best.start(spec, signal);
       } catch (error) {

@@ -91,7 +91,14 @@ export async function endSandbox(
   // Nobody has to look: what stays is removed at the next start of the service.
   removed.catch(() => {});
   const survivors = [...new Set([...remaining(handle), ...processesMounting(name)])];
-  return { clean: survivors.length === 0, survivors, removed };
+  const clean = survivors.length === 0;
+  // Who could not be killed may still have files of the image open.
+  if (clean) releaseImage(handle);
+  return { clean, survivors, removed };
+}
+
+function releaseImage({ imageLock }: SandboxHandle): void {
+  if (imageLock && fdIdentity(imageLock.fd) === imageLock.file) closeFd(imageLock.fd);
 }
 
 async function askToEnd(handle: SandboxHandle, graceMs: number): Promise<void> {

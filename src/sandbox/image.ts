@@ -1,15 +1,21 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { ServiceError } from "../errors.ts";
+import { sifRootOffset } from "./images/sif.ts";
 
-/** @throws ServiceError `image_not_found` or `image_invalid`, which name the image. */
-export async function checkImage(image: string): Promise<void> {
+/**
+ * @param mounts whether the driver takes a SIF too
+ * @throws ServiceError `image_not_found` or `image_invalid`, which name the image.
+ */
+export async function checkImage(image: string, { mounts }: { mounts: boolean }): Promise<void> {
   const found = await stat(image).catch(() => null);
   if (found === null) throw new ServiceError("image_not_found", `there is no image at ${image}`);
-  if (!found.isDirectory()) {
-    throw new ServiceError("image_invalid", `the image ${image} is not a folder`, {
-      mend: "Unpack it first: apptainer build --sandbox FOLDER IMAGE.",
-    });
+  if (!found.isDirectory() && !mounts) {
+    throw new ServiceError("image_invalid", `the image ${image} is not a folder`);
+  }
+  if (found.isFile()) {
+    await sifRootOffset(image);
+    return;
   }
   const usable = await Promise.all([exists(join(image, "usr")), exists(join(image, "bin"))]);
   if (usable.includes(false)) {

@@ -19,7 +19,12 @@ export type SandboxHandle = {
   starterStartTime: string;
   /** As measured when it started. Null: the host driver, which isolates nothing. */
   isolation: IsolationLevel | null;
+  /** Keeps its image in the cache until the sandbox is ended; absent where that is not in the cache. */
+  imageLock?: ImageLock;
 };
+
+/** A descriptor of this process, and what it is: its number is given again after its close. */
+export type ImageLock = { fd: number; file: string };
 
 export type DriverName = "apptainer" | "bubblewrap" | "host";
 
@@ -32,7 +37,7 @@ export type IsolationLevel = "A" | "B";
 export type SandboxSpec = {
   /** Of the job's attempt: part of the directory's name, for people to read. */
   id: string;
-  /** Absolute path of an unpacked root file system. */
+  /** Absolute path of an unpacked root file system, or of a SIF to be mounted. */
   image: string;
   /** The writable layer: RAM of a bounded size, or a directory of ours on local disk. */
   writable: "tmpfs" | "overlay";

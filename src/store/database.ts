@@ -1,18 +1,8 @@
 import { Database, SQLiteError } from "bun:sqlite";
-import { mkdirSync, statfsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { ServiceError } from "../errors.ts";
+import { makePrivateFolder } from "../lib/private-folder.ts";
 import { migrate } from "./migrations.ts";
-
-/** File systems on which SQLite's locks or its WAL can't be relied upon, by `statfs` type. */
-const UNSAFE_FILE_SYSTEMS = new Map([
-  [0x6969, "NFS"],
-  [0x0bd00bd0, "Lustre"],
-  [0x47504653, "GPFS"],
-  [0x65735546, "FUSE"],
-  [0x517b, "SMB"],
-  [0xff534d42, "CIFS"],
-]);
 
 const LOCAL_DISK = "choose a folder on a local disk with --data-dir";
 
@@ -49,26 +39,11 @@ export function closeDatabase(db: Database): void {
 
 /** Makes a private folder, or checks that the one that is there is ours and on a local disk. */
 export function prepareFolder(dataDir: string): void {
-  try {
-    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-  } catch (error) {
-    const message = `the data folder ${dataDir} can't be made: ${(error as Error).message}`;
-    throw new ServiceError("data_dir_unusable", message, { mend: LOCAL_DISK, cause: error });
-  }
-  const { uid, mode } = statSync(dataDir);
-  if (uid !== process.getuid?.()) {
-    const message = `the data folder ${dataDir} belongs to another user (uid ${uid})`;
-    throw new ServiceError("data_dir_unusable", message, { mend: LOCAL_DISK });
-  }
-  if ((mode & 0o022) !== 0) {
-    const message = `the data folder ${dataDir} can be written by other users`;
-    throw new ServiceError("data_dir_unusable", message, { mend: `chmod 700 ${dataDir}` });
-  }
-  const kind = UNSAFE_FILE_SYSTEMS.get(statfsSync(dataDir).type >>> 0);
-  if (kind) {
-    const message = `the data folder ${dataDir} is on ${kind}, where a database can be damaged`;
-    throw new ServiceError("data_dir_unusable", message, { mend: LOCAL_DISK });
-  }
+  const problem = makePrivateFolder(dataDir);
+  if (problem === null) return;
+  const { why, mend = LOCAL_DISK, cause } = problem;
+  const message = `the data folder ${dataDir} ${why}`;
+  throw new ServiceError("data_dir_unusable", message, { mend, cause });
 }
 
 function configure(db: Database): void {

@@ -6,6 +6,7 @@ import type { FromWorker, StartStage, ToWorker, WorkerSettings } from "../pipeli
 import { attachSandbox } from "../sandbox/attach.ts";
 import { createDriver } from "../sandbox/driver.ts";
 import { endReported } from "../sandbox/end-reported.ts";
+import { Images } from "../sandbox/images/images.ts";
 import type { SandboxHandle } from "../sandbox/sandbox.ts";
 import { watchSandbox } from "../sandbox/watchdog.ts";
 import { createLog } from "../telemetry/log.ts";
@@ -31,6 +32,7 @@ function setUp(settings: WorkerSettings): void {
   shared = {
     settings,
     driver: createDriver(settings.driver, settings),
+    images: new Images(settings.images),
     attach: attachSandbox,
     watch: (handle) => watchSandbox(handle, settings.sandbox),
     end: (handle) => endReported(handle, log),

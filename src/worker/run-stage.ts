@@ -4,6 +4,7 @@ import type { Message, ToolSchema } from "../inference/engine.ts";
 import { abortable } from "../lib/abortable.ts";
 import type { StageFinished, StartStage, WorkerSettings } from "../pipeline/messages.ts";
 import type { RolloutOptions } from "../protocol/rollout.ts";
+import type { Images } from "../sandbox/images/images.ts";
 import type { Sandbox, SandboxDriver, SandboxHandle } from "../sandbox/sandbox.ts";
 import { taskKindByName } from "../tasks/registry.ts";
 import type { TaskKind } from "../tasks/task-kind.ts";
@@ -15,6 +16,7 @@ import { type Engines, openDialogue } from "./open-dialogue.ts";
 export type StageParts = {
   settings: WorkerSettings;
   driver: SandboxDriver;
+  images: Pick<Images, "acquire">;
   attach(handle: SandboxHandle, signal: AbortSignal): Promise<Sandbox>;
   /** Does not fail: what could not be cleaned up is told to the operator. */
   end(handle: SandboxHandle): Promise<void>;
@@ -168,7 +170,7 @@ class StageRun {
   }
 
   async #startSandbox(): Promise<SandboxHandle> {
-    const { settings, driver } = this.#parts;
+    const { settings, driver, images } = this.#parts;
     const { image } = JSON.parse(this.#start.options) as { image?: string };
     const chosen = image ?? settings.defaultImage;
     if (!chosen) {
@@ -177,8 +179,13 @@ class StageRun {
       });
     }
     const { writable, ...limits } = settings.sandbox;
-    const spec = { id: this.#sandboxId(), image: chosen, writable, limits };
-    return driver.start(spec, this.#signal);
+    const { path, lock } = await images.acquire(chosen, this.#signal);
+    using held = lock;
+    const spec = { id: this.#sandboxId(), image: path, writable, limits };
+    const handle = await driver.start(spec, this.#signal);
+    // From here on the lock belongs to the sandbox, and ends with it.
+    if (held) handle.imageLock = { file: held.path, fd: held.detach() };
+    return handle;
   }
 
   /** Names its folder, and is seen inside: short, and the same length for every job. */

@@ -34,7 +34,7 @@ describe("a body", () => {
     [{ rollouts: [ECHO, { ...ECHO, limits: { run_ms: "1" } }] }, "rollouts[1].limits.run_ms"],
     [{ rollouts: [{ instance: {} }] }, "rollouts[0].instance.data_source"],
     [{ rollouts: [{ ...ECHO, id: "../etc" }] }, "rollouts[0].id"],
-    [{ rollouts: [{ ...ECHO, image: "relative" }] }, "rollouts[0].image"],
+    [{ rollouts: [{ ...ECHO, image: "not/absolute" }] }, "rollouts[0].image"],
     [{ rollouts: [{ ...ECHO, agent: { tools: ["dig"] } }] }, "rollouts[0].agent.tools[0]"],
     [{ rollouts: [{ ...ECHO, sampling: { top_p: 0 } }] }, "rollouts[0].sampling.top_p"],
     [{ rollouts: [] }, "rollouts"],

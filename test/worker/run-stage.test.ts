@@ -1,9 +1,13 @@
 import { describe, expect, test } from "bun:test";
+import { closeSync } from "node:fs";
 import { ServiceError } from "../../src/errors.ts";
+import { abortable } from "../../src/lib/abortable.ts";
+import { FileLock } from "../../src/lib/file-lock.ts";
 import { echo } from "../../src/tasks/echo/echo.ts";
 import { math } from "../../src/tasks/math/math.ts";
 import { says } from "../support/fake-engine.ts";
 import { fakeHandle } from "../support/fake-sandbox.ts";
+import { tempDir } from "../support/temp-dir.ts";
 import { ANSWERED, finishedOf, MATH_ROW, replaced, SETTINGS, setup, startOf } from "./setup.ts";
 
 const ECHO = { taskKind: "echo", instance: '{"data_source":"echo","reward":0.5}', handle: null };
@@ -85,6 +89,38 @@ describe("INIT", () => {
     const t = setup([], { driver: { name: "host", start } });
     const { error, handle } = await t.run(startOf("init"));
     expect([error?.code, handle, t.events]).toEqual(["sandbox_start_failed", null, []]);
+  });
+
+  test("gives the image's lock to the sandbox, and gives it up where none starts", async () => {
+    using dir = tempDir();
+    const acquire = async (path: string) => {
+      const lock = new FileLock(dir.file("lock"));
+      lock.tryShared();
+      return { path, digest: "d", lock };
+    };
+    using other = new FileLock(dir.file("lock"));
+    const start = async () => {
+      expect(other.tryExclusive()).toBe(false);
+      throw new ServiceError("sandbox_start_failed", "no user namespaces");
+    };
+    await setup([], { images: { acquire }, driver: { name: "host", start } }).run(startOf("init"));
+    expect(other.tryExclusive()).toBe(true);
+    other.unlock();
+    const { handle } = await setup([], { images: { acquire } }).run(startOf("init"));
+    expect(handle?.imageLock).toEqual({ fd: expect.any(Number), file: dir.file("lock") });
+    expect(other.tryExclusive()).toBe(false);
+    closeSync(handle?.imageLock?.fd ?? -1);
+    expect(other.tryExclusive()).toBe(true);
+  });
+
+  test("that is cancelled while its image is unpacked starts no sandbox", async () => {
+    const acquire = (_image: string, signal: AbortSignal) =>
+      abortable(new Promise<never>(() => {}), signal);
+    const t = setup([], { images: { acquire } });
+    const finished = t.run(startOf("init"));
+    t.abort.abort(new ServiceError("cancelled", "by the client"));
+    expect((await finished).error?.code).toBe("cancelled");
+    expect(t.events).toEqual([]);
   });
 
   test("of a kind without a sandbox makes none", async () => {

@@ -11,6 +11,7 @@ export const SETTINGS: WorkerSettings = {
   minIsolation: "B",
   dataDir: "/none",
   defaultImage: "/images/default",
+  images: { cacheDir: "/none", maxBytes: 1, mountAboveBytes: null, apptainer: "" },
   sandbox: {
     writable: "overlay",
     startTimeoutMs: 1,
@@ -86,6 +87,7 @@ export function setup(script: Scripted[] = [], changes: Partial<StageParts> = {}
         return sandbox.handle;
       },
     },
+    images: { acquire: async (path) => ({ path, digest: null, lock: null }) },
     async attach({ id }: SandboxHandle) {
       events.push(`attach ${id}`);
       return sandbox;
