@@ -33,7 +33,8 @@ test("a job that goes beyond a limit fails by it, in its time, and leaves nothin
   }));
   await using engine = await simulate(dir.path, scripts);
   const data = dir.file("data");
-  const limits = { memory: 400_000_000, processes: 200, disk: 100_000_000 };
+  // Memory enough that a bomb of 200 small processes is told as what it is.
+  const limits = { memory: 1_500_000_000, processes: 200, disk: 100_000_000 };
   await using service = await serve(data, [
     ...[...sandboxFlags(), "--backend", engine.url],
     ...["--sandbox-memory-bytes", `${limits.memory}`, "--sandbox-disk-bytes", `${limits.disk}`],
