@@ -120,7 +120,7 @@ apt_open_unstable() {
   local mirror keyring=/usr/share/keyrings/debian-archive-keyring.gpg
   # shellcheck disable=SC2016 # apt-get replaces it.
   mirror=$(apt-get -c "$apt_conf" indextargets --format '$(REPO_URI)' \
-    'Origin: Debian' 'Label: Debian' 'Component: main' | head -n 1)
+    'Origin: Debian' 'Label: Debian' 'Component: main' | sed -n 1p)
   [ -n "$mirror" ] || return 1
   [ -e "$keyring" ] || keyring=
   apt_open unstable "deb ${keyring:+[signed-by=$keyring] }$mirror unstable main"
