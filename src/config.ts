@@ -88,6 +88,12 @@ export const SETTINGS = {
   max_crashes: setting(count, 2, "restarts of the service that an active job survives"),
   engine_call_ms: setting(ms, 600_000, "time limit of one call of a model"),
   max_reply_bytes: setting(bytes, 16 * 1024 * 1024, "size of an inference server's reply"),
+  max_outcome_bytes: setting(bytes, 32 * 1024 * 1024, "size of what RUN hands over to EVAL"),
+  task_images: setting(
+    z.string(),
+    undefined,
+    "images by task kind, KIND=REFERENCE with commas between; {field} comes from the row",
+  ),
   sandbox_writable: setting(
     z.enum(["tmpfs", "overlay"]),
     "tmpfs",

@@ -12,7 +12,7 @@ export type JobEvent =
   /** The worker let go: nothing of the job runs any more. */
   | { type: "end_confirmed" }
   /** The service starts and finds the job as its predecessor left it. */
-  | { type: "recovered"; runRecorded: boolean; maxCrashes: number };
+  | { type: "recovered"; maxCrashes: number };
 
 const NEXT_STAGE: Record<Stage, Stage | null> = { init: "run", run: "eval", eval: null };
 
@@ -67,7 +67,7 @@ function conclude(job: Job, nowMs: number): Job {
     case "deadline":
       return finish(settled, "failed", deadlineError(job), nowMs);
     case "shutdown":
-      return backToInit(settled, nowMs);
+      return startAgain(settled, nowMs);
     case null:
       throw new Error(`job ${job.id}: an end was confirmed that nobody asked for`);
   }
@@ -94,18 +94,16 @@ function recover(job: Job, event: Extract<JobEvent, { type: "recovered" }>, nowM
     );
   }
   if (job.stage === "init" && !wasActive) return job;
-  if (job.stage === "eval" && event.runRecorded) {
-    const again = wasActive ? { attempt: job.attempt + 1, sinceMs: nowMs } : {};
-    return { ...job, crashes, state: "pending", stageDeadlineMs: null, ending: null, ...again };
-  }
+  if (job.stage === "eval" && job.evalFromRecord && !wasActive) return job;
   // The sandbox died with the service, so a job that waited for RUN starts anew as well.
-  return { ...backToInit(job, nowMs), crashes };
+  return { ...startAgain(job, nowMs), crashes };
 }
 
-function backToInit(job: Job, nowMs: number): Job {
+/** A new attempt, from the earliest stage whose result is lost. */
+function startAgain(job: Job, nowMs: number): Job {
   return {
     ...job,
-    stage: "init",
+    stage: job.stage === "eval" && job.evalFromRecord ? "eval" : "init",
     state: "pending",
     attempt: job.attempt + 1,
     ending: null,

@@ -3,6 +3,7 @@ import type { Backend } from "../inference/engine.ts";
 import type { Stage } from "../jobs/job.ts";
 import type { ImageSettings } from "../sandbox/images/images.ts";
 import type { DriverName, IsolationLevel, SandboxHandle } from "../sandbox/sandbox.ts";
+import type { TaskSettings } from "../tasks/settings.ts";
 import type { Verdict } from "../verifiers/verdict.ts";
 
 /** Everything that crosses between the main thread and the workers, as plain data. */
@@ -81,4 +82,6 @@ export type WorkerSettings = {
   };
   engineCallTimeoutMs: number;
   maxReplyBytes: number;
+  maxOutcomeBytes: number;
+  tasks: TaskSettings;
 };

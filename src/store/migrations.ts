@@ -65,6 +65,9 @@ const MIGRATIONS: string[] = [
   `ALTER TABLE backends ADD COLUMN profile TEXT;`,
   `ALTER TABLE backends ADD COLUMN model_dir TEXT;`,
   `ALTER TABLE jobs ADD COLUMN isolation TEXT CHECK (isolation IN ('A', 'B'))`,
+  `ALTER TABLE jobs ADD COLUMN eval_from_record INTEGER NOT NULL DEFAULT 0;
+   ALTER TABLE jobs ADD COLUMN rescore_of TEXT;
+   CREATE INDEX jobs_rescores ON jobs (rescore_of) WHERE rescore_of IS NOT NULL;`,
 ];
 
 /** Brings the schema to this version's. @throws ServiceError when a newer rolloutd wrote the file. */

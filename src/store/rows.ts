@@ -30,6 +30,7 @@ export function toJob(row: JobRow): Job {
     crashes: row.crashes,
     ending: row.ending,
     limits: JSON.parse(row.limits),
+    evalFromRecord: row.eval_from_record === 1,
     createdMs: row.created_ms,
     sinceMs: row.since_ms,
     stageDeadlineMs: row.stage_deadline_ms,

@@ -24,6 +24,8 @@ export type NewRow = {
   needsBackend: boolean;
   instance: string;
   options: string;
+  /** Of a job that begins with EVAL: what another job's RUN left, and that job's id. */
+  rescore?: { of: string; outcome: string };
 };
 
 /** Which waiting jobs may be claimed now. */
@@ -85,6 +87,9 @@ export class Store implements Disposable {
       instance: row.instance,
       options: row.options,
       limits: JSON.stringify(job.limits),
+      eval_from_record: job.evalFromRecord ? 1 : 0,
+      rescore_of: row.rescore?.of ?? null,
+      outcome: row.rescore?.outcome ?? null,
       created_ms: job.createdMs,
       deadline_ms: job.deadlineMs,
     }) as { seq: number };
@@ -240,6 +245,9 @@ function prepareStatements(db: BunSQLiteDatabase) {
         instance: p("instance"),
         options: p("options"),
         limits: p("limits"),
+        eval_from_record: p("eval_from_record"),
+        rescore_of: p("rescore_of"),
+        outcome: p("outcome"),
         created_ms: p("created_ms"),
         deadline_ms: p("deadline_ms"),
       })

@@ -38,6 +38,10 @@ export const jobs = sqliteTable("jobs", {
   finished_seq: integer(),
   /** Level of the sandbox that the job had. */
   isolation: text().$type<"A" | "B">(),
+  /** Whether EVAL needs only `outcome`. */
+  eval_from_record: integer().notNull(),
+  /** The job whose outcome this one scores again. */
+  rescore_of: text(),
 });
 
 export const trajectories = sqliteTable("trajectories", {

@@ -23,7 +23,11 @@ describe("an accepted rollout", () => {
       limits: { run_ms: 6, total_ms: 7 },
     };
     expect(accept(request)).toEqual({
-      job: { id: "a", limits: { initMs: 120_000, runMs: 6, evalMs: 5, totalMs: 7 } },
+      job: {
+        id: "a",
+        limits: { initMs: 120_000, runMs: 6, evalMs: 5, totalMs: 7 },
+        evalFromRecord: true,
+      },
       row: {
         bodySha256: expect.stringMatching(/^[0-9a-f]{64}$/),
         taskKind: "math",

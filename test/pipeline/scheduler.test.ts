@@ -338,6 +338,30 @@ describe("ending", () => {
   });
 });
 
+test("sandboxes that wait for EVAL are bounded: what is beyond is ended, and EVAL makes its own", async () => {
+  await using t = setup({ slots: 2, ahead: 1 });
+  const jobs = ["a", "b", "c", "d"].map((id) => {
+    const { job, row } = submission(id);
+    return { job: { ...job, evalFromRecord: true }, row };
+  });
+  for (const stage of ["init", "run"] as const) {
+    t.thread(stage).onStart = (start) => {
+      const fresh = stage === "run" ? handle(`of ${start.jobId}`) : null;
+      queueMicrotask(() => t.thread(stage).finish(start, { handle: fresh }));
+    };
+  }
+  await t.scheduler.submit(jobs);
+  await waitFor(() => jobs.every(({ job }) => t.state(job.id)?.startsWith("eval")), "all in EVAL");
+  expect(t.ended).toHaveLength(1);
+  for (const start of await t.started("eval", 2)) t.thread("eval").finish(start);
+  const starts = await t.started("eval", 4);
+  const given = starts.map((start) => start.handle?.id ?? null);
+  expect(given.filter((id) => id === null)).toHaveLength(1);
+  expect(t.ended).toEqual(
+    ["a", "b", "c", "d"].map((id) => `of ${id}`).filter((id) => !given.includes(id)),
+  );
+});
+
 test("a shutdown hands running jobs back, and the next service goes on with them", async () => {
   const t = setup();
   await t.scheduler.submit([submission("a"), submission("b"), submission("c")]);
@@ -353,7 +377,7 @@ test("a shutdown hands running jobs back, and the next service goes on with them
   t.store[Symbol.dispose]();
   {
     using next = new Store(t.dir.path);
-    expect(recoverJobs(next, t.clock, 2, () => true)).toEqual({ resumed: 0, ended: 0 });
+    expect(recoverJobs(next, t.clock, 2)).toEqual({ resumed: 0, ended: 0 });
     const rows = next.unfinished();
     expect(rows.map(({ id, stage, state, attempt }) => [id, stage, state, attempt])).toEqual([
       ["a", "init", "pending", 2],

@@ -35,6 +35,8 @@ const WAITING: JobRow = {
   finished_ms: null,
   finished_seq: null,
   isolation: null,
+  eval_from_record: 1,
+  rescore_of: null,
 };
 const VIEW = {
   id: "a",
@@ -50,6 +52,7 @@ const VIEW = {
   turns: null,
   error: null,
   backend_id: null,
+  rescore_of: null,
   isolation: null,
   timings: {
     init: { queued_ms: 1, active_ms: 2 },
