@@ -85,6 +85,11 @@ export const SETTINGS = {
   total_limit_ms: setting(ms, 86_400_000, "limit from submission to end, queues included"),
   cancel_grace_ms: setting(ms, 5_000, "time to confirm an end before the sandbox is killed"),
   drain_ms: setting(ms, 10_000, "time for running jobs to end by themselves at SIGTERM"),
+  num_attempts: setting(
+    whole(1, 20),
+    3,
+    "attempts of a rollout that fails for reasons not its own, where it names no number",
+  ),
   max_crashes: setting(count, 2, "restarts of the service that an active job survives"),
   engine_call_ms: setting(ms, 600_000, "time limit of one call of a model"),
   max_reply_bytes: setting(bytes, 16 * 1024 * 1024, "size of an inference server's reply"),

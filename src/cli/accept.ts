@@ -25,6 +25,7 @@ export function acceptWith(config: Config): (request: RolloutRequest) => Submiss
     return {
       job: {
         id: id ?? randomUUID(),
+        numAttempts: request.num_attempts ?? config.num_attempts,
         limits: {
           initMs: limits.init_ms ?? config.init_limit_ms,
           runMs: limits.run_ms ?? config.run_limit_ms,

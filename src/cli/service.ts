@@ -58,6 +58,7 @@ export async function startService(
     log,
     backends: registry,
     sandboxes: { kill: killSandbox, end: (handle) => endReported(handle, log) },
+    evaluatesFromRecord,
     spawn: (stage) => context.spawnWorker(stage, settings),
     settings: {
       pools: {

@@ -15,6 +15,9 @@ export type StageTiming = { queuedMs: number; activeMs: number };
 /** Durations that a job may take. `totalMs` counts from submission, queues included. */
 export type Limits = { initMs: number; runMs: number; evalMs: number; totalMs: number };
 
+/** An attempt that failed and was followed by another one. */
+export type AttemptFailure = { attempt: number; stage: Stage; atMs: number; error: ErrorBody };
+
 /**
  * What decides a job's life: everything that `transition` reads or writes. The rest of the row (instance,
  * options, trajectory) is data that travels with it.
@@ -29,6 +32,12 @@ export type Job = {
   attempt: number;
   /** How often the service died while the job was active. */
   crashes: number;
+  /** How often the job may fail for reasons that are not its own; the last failure is final. */
+  numAttempts: number;
+  /** The failures that were followed by another attempt, oldest first. */
+  failures: AttemptFailure[];
+  /** A job that failed waits until then before it is tried again; null where it may start. */
+  notBeforeMs: number | null;
   ending: Ending | null;
   limits: Limits;
   createdMs: number;
@@ -43,16 +52,19 @@ export type Job = {
   finishedMs: number | null;
 };
 
-export type NewJob = { id: string; limits: Limits };
+export type NewJob = { id: string; limits: Limits; numAttempts: number };
 
 /** A job as it is accepted: waiting for INIT. */
-export function createJob({ id, limits }: NewJob, nowMs: number): Job {
+export function createJob({ id, limits, numAttempts }: NewJob, nowMs: number): Job {
   return {
     id,
     stage: "init",
     state: "pending",
     attempt: 1,
     crashes: 0,
+    numAttempts,
+    failures: [],
+    notBeforeMs: null,
     ending: null,
     limits,
     createdMs: nowMs,

@@ -2,15 +2,15 @@ import type { ErrorBody, ErrorCode } from "../errors.ts";
 import { ERRORS } from "../errors.ts";
 import type { Ending, Job, Stage } from "./job.ts";
 import { isFinal, stageLimitMs } from "./job.ts";
+import { backoffMs, isWorthRetrying } from "./retry.ts";
 
 export type JobEvent =
   | { type: "stage_started" }
-  | { type: "stage_succeeded" }
-  | { type: "stage_failed"; error: ErrorBody }
+  /** `runRecorded`: EVAL can be done again from what RUN left. */
+  | { type: "stage_succeeded"; runRecorded?: boolean }
+  | { type: "stage_failed"; error: ErrorBody; runRecorded?: boolean }
   /** A cancel, a passed deadline or a shutdown: the first rung of the ladder. */
   | { type: "end_requested"; ending: Ending }
-  /** The worker let go: nothing of the job runs any more. */
-  | { type: "end_confirmed" }
   /** The service starts and finds the job as its predecessor left it. */
   | { type: "recovered"; runRecorded: boolean; maxCrashes: number };
 
@@ -28,20 +28,19 @@ export function transition(job: Job, event: JobEvent, nowMs: number): Job {
       return {
         ...settle(job, nowMs),
         state: "active",
+        notBeforeMs: null,
         stageDeadlineMs: Math.min(nowMs + stageLimitMs(job), job.deadlineMs),
       };
     case "stage_succeeded":
       expect(job, "active", event);
-      return job.ending === null ? advance(settle(job, nowMs), nowMs) : conclude(job, nowMs);
+      if (job.ending !== null) return conclude(job, event.runRecorded, nowMs);
+      return advance(settle(job, nowMs), nowMs);
     case "stage_failed":
       expect(job, "active", event);
-      if (job.ending !== null) return conclude(job, nowMs);
-      return finish(settle(job, nowMs), "failed", event.error, nowMs);
+      if (job.ending !== null) return conclude(job, event.runRecorded, nowMs);
+      return failAttempt(settle(job, nowMs), event.error, event.runRecorded, nowMs);
     case "end_requested":
       return requestEnd(job, event.ending, nowMs);
-    case "end_confirmed":
-      expect(job, "active", event);
-      return conclude(job, nowMs);
     case "recovered":
       return recover(job, event, nowMs);
   }
@@ -51,7 +50,7 @@ function requestEnd(job: Job, ending: Ending, nowMs: number): Job {
   if (isFinal(job)) return job;
   if (job.state === "pending") {
     // A shutdown leaves a waiting job where it is: the next start goes on with it.
-    return ending === "shutdown" ? job : conclude({ ...job, ending }, nowMs);
+    return ending === "shutdown" ? job : conclude({ ...job, ending }, false, nowMs);
   }
   // A cancel is what the client asked for, so it also wins over an end that is under way.
   if (job.ending !== null && ending !== "cancel") return job;
@@ -59,18 +58,37 @@ function requestEnd(job: Job, ending: Ending, nowMs: number): Job {
 }
 
 /** Ends a job for the reason noted in `ending`. A cancel that races the end of a stage wins. */
-function conclude(job: Job, nowMs: number): Job {
+function conclude(job: Job, runRecorded: boolean | undefined, nowMs: number): Job {
   const settled = settle(job, nowMs);
   switch (job.ending) {
     case "cancel":
       return finish(settled, "cancelled", errorOf("cancelled", describe(job, "cancelled")), nowMs);
     case "deadline":
-      return finish(settled, "failed", deadlineError(job), nowMs);
+      return failAttempt(settled, deadlineError(job), runRecorded, nowMs);
     case "shutdown":
       return backToInit(settled, nowMs);
     case null:
       throw new Error(`job ${job.id}: an end was confirmed that nobody asked for`);
   }
+}
+
+/** Ends a job with an error, or leads it back to where it can be tried again. */
+function failAttempt(
+  job: Job,
+  error: ErrorBody,
+  runRecorded: boolean | undefined,
+  nowMs: number,
+): Job {
+  const waitMs = backoffMs(job);
+  const inTime = nowMs + waitMs < job.deadlineMs;
+  const attemptsLeft = job.failures.length + 1 < job.numAttempts;
+  if (!inTime || !attemptsLeft || !isWorthRetrying(error)) {
+    return finish(job, "failed", error, nowMs);
+  }
+  const failure = { attempt: job.attempt, stage: job.stage, atMs: nowMs, error };
+  const stage = job.stage === "eval" && runRecorded ? "eval" : "init";
+  const again = startAnew({ ...job, stage }, nowMs);
+  return { ...again, failures: [...job.failures, failure], notBeforeMs: nowMs + waitMs };
 }
 
 function advance(job: Job, nowMs: number): Job {
@@ -83,7 +101,7 @@ function recover(job: Job, event: Extract<JobEvent, { type: "recovered" }>, nowM
   if (isFinal(job)) return job;
   const wasActive = job.state === "active";
   const crashes = job.crashes + (wasActive ? 1 : 0);
-  if (job.ending === "cancel") return conclude({ ...job, crashes }, nowMs);
+  if (job.ending === "cancel") return conclude({ ...job, crashes }, false, nowMs);
   if (crashes > event.maxCrashes) {
     const message = `the service died ${crashes} times while this job was active; it is not tried again`;
     return finish(
@@ -93,21 +111,26 @@ function recover(job: Job, event: Extract<JobEvent, { type: "recovered" }>, nowM
       nowMs,
     );
   }
-  if (job.stage === "init" && !wasActive) return job;
-  if (job.stage === "eval" && event.runRecorded) {
-    const again = wasActive ? { attempt: job.attempt + 1, sinceMs: nowMs } : {};
-    return { ...job, crashes, state: "pending", stageDeadlineMs: null, ending: null, ...again };
+  if (!wasActive && (job.stage === "init" || (job.stage === "eval" && event.runRecorded))) {
+    // The system's clock may have been set meanwhile, so a time to wait for is not carried over.
+    return job.notBeforeMs === null ? job : { ...job, notBeforeMs: null };
   }
+  if (job.stage === "eval" && event.runRecorded) return { ...startAnew(job, nowMs), crashes };
   // The sandbox died with the service, so a job that waited for RUN starts anew as well.
   return { ...backToInit(job, nowMs), crashes };
 }
 
 function backToInit(job: Job, nowMs: number): Job {
+  return startAnew({ ...job, stage: "init" }, nowMs);
+}
+
+/** A new attempt, which waits for the job's stage. */
+function startAnew(job: Job, nowMs: number): Job {
   return {
     ...job,
-    stage: "init",
     state: "pending",
     attempt: job.attempt + 1,
+    notBeforeMs: null,
     ending: null,
     sinceMs: nowMs,
     stageDeadlineMs: null,
@@ -115,7 +138,8 @@ function backToInit(job: Job, nowMs: number): Job {
 }
 
 function finish(job: Job, state: Job["state"], error: ErrorBody | null, nowMs: number): Job {
-  return { ...job, state, error, sinceMs: nowMs, stageDeadlineMs: null, finishedMs: nowMs };
+  const over = { sinceMs: nowMs, stageDeadlineMs: null, notBeforeMs: null, finishedMs: nowMs };
+  return { ...job, state, error, ...over };
 }
 
 /** Books the time since the last change on the stage's queue or on its work. */

@@ -40,6 +40,8 @@ export type SchedulerParts = {
   backends: BackendChooser;
   sandboxes: SandboxKeeper;
   spawn: SpawnWorker;
+  /** Whether EVAL of a task kind needs nothing but what RUN recorded. */
+  evaluatesFromRecord(taskKind: string): boolean;
   settings: SchedulerSettings;
   /** A tick that can't be made durable: the service can't go on. */
   onFatal(error: unknown): void;
@@ -49,6 +51,8 @@ export type ActiveJob = {
   readonly seq: number;
   job: Job;
   readonly usesSandbox: boolean;
+  /** EVAL can be done again from what RUN left. */
+  readonly runRecorded: boolean;
   readonly worker: PoolWorker;
   readonly backendId: string | null;
   handle: SandboxHandle | null;

@@ -55,6 +55,7 @@ export class Scheduler {
         this.#ticker.enqueue(() => {
           for (const id of ids) this.#requestEnd(id, "deadline");
         }),
+      releaseDelayed: () => this.#ticker.enqueue(() => store.releaseDelayed(parts.clock.nowMs())),
       replace: (worker) =>
         this.#workerLost(worker, "worker_unresponsive", "no end was confirmed in time"),
     });
@@ -217,6 +218,7 @@ export class Scheduler {
       seq: row.seq,
       job,
       usesSandbox: row.uses_sandbox === 1,
+      runRecorded: job.stage === "eval" && this.#parts.evaluatesFromRecord(row.task_kind),
       worker,
       backendId: backend?.id ?? null,
       handle,
@@ -251,9 +253,10 @@ export class Scheduler {
       if (event.handle) this.#parking.end(event.handle);
       return;
     }
+    const { runRecorded } = entry;
     const outcome: JobEvent = event.error
-      ? { type: "stage_failed", error: event.error }
-      : { type: "stage_succeeded" };
+      ? { type: "stage_failed", error: event.error, runRecorded }
+      : { type: "stage_succeeded", runRecorded };
     const result: JobResult = {};
     if (event.outcome !== null) result.outcome = event.outcome;
     if (event.handle?.isolation) result.isolation = event.handle.isolation;
@@ -300,7 +303,8 @@ export class Scheduler {
       for (const entry of entries) {
         if (this.active.get(entry.job.id) !== entry) continue;
         const error = new ServiceError(code, reason).toBody();
-        this.#leave(entry, { type: "stage_failed", error }, {}, entry.handle);
+        const { runRecorded } = entry;
+        this.#leave(entry, { type: "stage_failed", error, runRecorded }, {}, entry.handle);
       }
     });
   }
