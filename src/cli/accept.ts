@@ -28,6 +28,7 @@ export function acceptWith(config: Config): (request: RolloutRequest) => Submiss
     return {
       job: {
         id: id ?? randomUUID(),
+        numAttempts: request.num_attempts ?? config.num_attempts,
         evalFromRecord: plan.evaluation !== "agent",
         limits: {
           initMs: limits.init_ms ?? config.init_limit_ms,

@@ -112,6 +112,7 @@ export function workerSettings(config: Config): WorkerSettings {
     apptainer: findApptainer(config.apptainer),
     bwrap: findBwrap(config.bwrap),
     minIsolation: config.min_isolation,
+    startAttempts: config.sandbox_start_attempts,
     dataDir: config.data_dir,
     defaultImage: config.image === undefined ? null : imageArgument(config.image, "image"),
     images: imageSettings(config),

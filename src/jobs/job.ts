@@ -15,6 +15,9 @@ export type StageTiming = { queuedMs: number; activeMs: number };
 /** Durations that a job may take. `totalMs` counts from submission, queues included. */
 export type Limits = { initMs: number; runMs: number; evalMs: number; totalMs: number };
 
+/** An attempt that failed and was followed by another one. */
+export type AttemptFailure = { attempt: number; stage: Stage; atMs: number; error: ErrorBody };
+
 /**
  * What decides a job's life: everything that `transition` reads or writes. The rest of the row (instance,
  * options, trajectory) is data that travels with it.
@@ -29,6 +32,12 @@ export type Job = {
   attempt: number;
   /** How often the service died while the job was active. */
   crashes: number;
+  /** How often the job may fail for reasons that are not its own; the last failure is final. */
+  numAttempts: number;
+  /** The failures that were followed by another attempt, oldest first. */
+  failures: AttemptFailure[];
+  /** A job that failed waits until then before it is tried again; null where it may start. */
+  notBeforeMs: number | null;
   ending: Ending | null;
   limits: Limits;
   /** Whether EVAL needs only what RUN recorded, so that it can be done again without INIT and RUN. */
@@ -48,6 +57,7 @@ export type Job = {
 export type NewJob = {
   id: string;
   limits: Limits;
+  numAttempts: number;
   evalFromRecord?: boolean;
   /** EVAL for a job that scores again what another job's RUN recorded. */
   stage?: "init" | "eval";
@@ -55,7 +65,7 @@ export type NewJob = {
 
 /** A job as it is accepted: waiting for its first stage. */
 export function createJob(
-  { id, limits, evalFromRecord = false, stage = "init" }: NewJob,
+  { id, limits, numAttempts, evalFromRecord = false, stage = "init" }: NewJob,
   nowMs: number,
 ): Job {
   return {
@@ -64,6 +74,9 @@ export function createJob(
     state: "pending",
     attempt: 1,
     crashes: 0,
+    numAttempts,
+    failures: [],
+    notBeforeMs: null,
     ending: null,
     limits,
     evalFromRecord,

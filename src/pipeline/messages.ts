@@ -66,6 +66,8 @@ export type WorkerSettings = {
   /** The bubblewrap program, by path or name. */
   bwrap: string;
   minIsolation: IsolationLevel;
+  /** How often a start that fails for a passing reason is tried, within the time of one start. */
+  startAttempts: number;
   /** Private folder on local disk for sandboxes and what is bound into them. */
   dataDir: string;
   defaultImage: string | null;

@@ -55,6 +55,7 @@ export class Scheduler {
         this.#ticker.enqueue(() => {
           for (const id of ids) this.#requestEnd(id, "deadline");
         }),
+      releaseDelayed: () => this.#ticker.enqueue(() => store.releaseDelayed(parts.clock.nowMs())),
       replace: (worker) =>
         this.#workerLost(worker, "worker_unresponsive", "no end was confirmed in time"),
     });

@@ -10,6 +10,8 @@ export function viewOf(id: string, changes: Partial<RolloutView> = {}): RolloutV
     stage: "eval",
     state: "succeeded",
     attempt: 1,
+    num_attempts: 1,
+    failures: [],
     ending: null,
     reward: 1,
     verdict: { reward: 1, rule: "echo", reason: "It says so." },

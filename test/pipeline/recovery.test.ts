@@ -26,7 +26,7 @@ function setup() {
     put: (id: string, events: JobEvent[]) => storeJob(store, id, events),
     /** A job in EVAL of which RUN's outcome was stored. */
     putEvaluating(id: string, evalFromRecord: boolean) {
-      const job = createJob({ id, limits: LIMITS, evalFromRecord }, 1000);
+      const job = createJob({ id, limits: LIMITS, numAttempts: 1, evalFromRecord }, 1000);
       const seq = store.insertJob(job, ROW);
       store.updateJob(seq, jobAfter(id, ...IN_EVAL), { outcome: "{}" });
     },

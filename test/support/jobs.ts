@@ -27,7 +27,7 @@ export function jobAfter(id: string, ...events: JobEvent[]): Job {
       nowMs += 10 * (index + 1);
       return transition(job, event, nowMs);
     },
-    createJob({ id, limits: LIMITS }, 1000),
+    createJob({ id, limits: LIMITS, numAttempts: 1 }, 1000),
   );
 }
 

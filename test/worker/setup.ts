@@ -10,6 +10,7 @@ export const SETTINGS: WorkerSettings = {
   apptainer: "",
   bwrap: "",
   minIsolation: "B",
+  startAttempts: 1,
   dataDir: "/none",
   defaultImage: "/images/default",
   images: { cacheDir: "/none", maxBytes: 1, mountAboveBytes: null, apptainer: "" },
