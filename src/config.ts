@@ -91,6 +91,11 @@ export const SETTINGS = {
     "attempts of a rollout that fails for reasons not its own, where it names no number",
   ),
   max_crashes: setting(count, 2, "restarts of the service that an active job survives"),
+  engine_stall_ms: setting(
+    whole(0),
+    0,
+    "longest silence within a reply by token ids, which is then streamed; 0 does not stream",
+  ),
   engine_call_ms: setting(ms, 600_000, "time limit of one call of a model"),
   max_reply_bytes: setting(bytes, 16 * 1024 * 1024, "size of an inference server's reply"),
   max_outcome_bytes: setting(bytes, 32 * 1024 * 1024, "size of what RUN hands over to EVAL"),
