@@ -32,7 +32,9 @@ export class TextDialogue implements Dialogue {
     return {
       ...{ message, finishReason, promptTokens, completionTokens, durationMs },
       cachedTokens: null,
-      weightVersion: null,
+      weightVersion: reply.weightVersion ?? null,
+      backendId: reply.backendId,
+      waitedMs: reply.waitedMs,
       malformedCalls: new Map(),
     };
   }

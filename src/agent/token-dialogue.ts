@@ -107,6 +107,9 @@ export class TokenDialogue implements Dialogue {
       completionTokens: reply.tokenIds.length,
       cachedTokens: reply.cachedTokens,
       weightVersion: reply.weightVersion,
+      weightSpans: reply.weightSpans,
+      backendId: reply.backendId,
+      waitedMs: reply.waitedMs,
       durationMs: reply.times.totalMs,
       malformedCalls,
     };

@@ -36,7 +36,12 @@ export type Turn = {
   engine_ms: number;
   /** Null where the engine does not say. */
   cached_tokens: number | null;
+  /** Of its last token. */
   weight_version: string | null;
+  /** Units: indices of the turn's sampled ids. Empty where it is not known which weights sampled which. */
+  weight_spans: { version: string; start: number; end: number }[];
+  /** For leave to call, which is not in `engine_ms`: weights change, or its backend has enough to do. */
+  waited_ms: number;
   tools: ToolRun[];
 };
 

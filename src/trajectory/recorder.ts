@@ -11,6 +11,12 @@ export type RecordedCall = {
   completionTokens: number | null;
   cachedTokens: number | null;
   weightVersion: string | null;
+  /** Where it came from, where that was not the caller's choice. */
+  backendId?: string | undefined;
+  /** For leave to call. Units: milliseconds. */
+  waitedMs?: number | undefined;
+  /** Which weights sampled which of its tokens. */
+  weightSpans?: Turn["weight_spans"] | undefined;
   durationMs: number;
 };
 
@@ -58,6 +64,8 @@ export class Recorder {
       engine_ms: reply.durationMs,
       cached_tokens: reply.cachedTokens,
       weight_version: reply.weightVersion,
+      weight_spans: reply.weightSpans ?? [],
+      waited_ms: Math.round(reply.waitedMs ?? 0),
       tools: [],
     };
     this.#trajectory.turns.push(turn);

@@ -20,6 +20,8 @@ describe("a rollout ends", () => {
       engine_ms: 0,
       cached_tokens: null,
       weight_version: null,
+      weight_spans: [],
+      waited_ms: 0,
     };
     expect(t.trajectory()).toEqual({
       version: 1,
