@@ -18,6 +18,7 @@ import { Store } from "../store/store.ts";
 import { evaluatesFromRecord } from "../tasks/registry.ts";
 import type { Log } from "../telemetry/log.ts";
 import { acceptWith } from "./accept.ts";
+import { acceptGroupWith } from "./accept-group.ts";
 import { createBackends } from "./backend-service.ts";
 import type { CliContext } from "./command.ts";
 import { imageArgument } from "./image-argument.ts";
@@ -75,7 +76,10 @@ export async function startService(
   });
   const accept = acceptWith(config);
   const maxBodyBytes = config.max_body_bytes;
-  const app = createApp({ store, scheduler, backends, accept, maxBodyBytes, version: VERSION });
+  const app = createApp({
+    ...{ store, scheduler, backends, accept, maxBodyBytes, version: VERSION },
+    acceptGroup: acceptGroupWith(accept),
+  });
   const socket = config.socket ?? join(config.data_dir, "rolloutd.sock");
   const stopPipeline = async (graceMs: number, hurry: Promise<unknown>) => {
     const result = await scheduler.drain(graceMs, hurry);

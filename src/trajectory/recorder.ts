@@ -82,6 +82,13 @@ export class Recorder {
     return this.#trajectory.turns.length;
   }
 
+  /** What the model wrote so far; null where its engine does not count. */
+  get sampledTokens(): number | null {
+    const counts = this.#trajectory.turns.map(({ completion_tokens: tokens }) => tokens);
+    if (counts.length === 0 || counts.includes(null)) return null;
+    return counts.reduce<number>((sum, tokens) => sum + (tokens ?? 0), 0);
+  }
+
   /** True once there is anything worth returning. */
   get hasContent(): boolean {
     return this.#trajectory.messages.length > 0;

@@ -49,13 +49,15 @@ export async function runStage(
       error: null,
       outcome: outcome && JSON.stringify(outcome),
       trajectory: stage.trajectory(),
+      sampledTokens: stage.sampledTokens,
       verdict,
     };
   } catch (thrown) {
     const error = toErrorBody(signal.aborted ? signal.reason : thrown);
     await stage.discard();
     const nothing = { handle: null, outcome: null, verdict: null };
-    return { ...finished, ...nothing, error, trajectory: stage.trajectory() };
+    const { sampledTokens } = stage;
+    return { ...finished, ...nothing, error, trajectory: stage.trajectory(), sampledTokens };
   }
 }
 
@@ -109,6 +111,10 @@ class StageRun {
     const { handle } = this;
     this.handle = null;
     if (handle) await this.#parts.end(handle);
+  }
+
+  get sampledTokens(): number | null {
+    return this.#recorder.sampledTokens;
   }
 
   trajectory(): string | null {

@@ -38,6 +38,9 @@ const WAITING: JobRow = {
   num_attempts: 3,
   failures: null,
   not_before_ms: null,
+  group_seq: null,
+  sample: null,
+  sampled_tokens: null,
 };
 const VIEW: RolloutView = {
   id: "a",
