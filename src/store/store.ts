@@ -26,6 +26,8 @@ export type NewRow = {
   needsBackend: boolean;
   instance: string;
   options: string;
+  /** Of a job that begins with EVAL: what another job's RUN left, and that job's id. */
+  rescore?: { of: string; outcome: string };
   /** Where the job is a sample of a group. */
   member?: { groupSeq: number; sample: number };
 };
@@ -92,6 +94,9 @@ export class Store implements Disposable {
       options: row.options,
       limits: JSON.stringify(job.limits),
       num_attempts: job.numAttempts,
+      eval_from_record: job.evalFromRecord ? 1 : 0,
+      rescore_of: row.rescore?.of ?? null,
+      outcome: row.rescore?.outcome ?? null,
       group_seq: row.member?.groupSeq ?? null,
       sample: row.member?.sample ?? null,
       created_ms: job.createdMs,
@@ -267,6 +272,9 @@ function prepareStatements(db: BunSQLiteDatabase) {
         options: p("options"),
         limits: p("limits"),
         num_attempts: p("num_attempts"),
+        eval_from_record: p("eval_from_record"),
+        rescore_of: p("rescore_of"),
+        outcome: p("outcome"),
         group_seq: p("group_seq"),
         sample: p("sample"),
         created_ms: p("created_ms"),

@@ -28,7 +28,7 @@ type Started = { start: StartStage; thread: FakeThread };
 export function groupService(dataDir: string, { slots = 8 } = {}) {
   const store = new Store(dataDir);
   const clock = { ms: 1_000_000, nowMs: () => clock.ms++ };
-  recoverJobs(store, clock, 2, () => true);
+  recoverJobs(store, clock, 2);
   const waiting = new Map<string, Started>();
   const fatal: unknown[] = [];
   const pool = { threads: 1, slots };
@@ -53,7 +53,6 @@ export function groupService(dataDir: string, { slots = 8 } = {}) {
       release: () => {},
     },
     sandboxes: { kill: () => {}, end: async () => {} },
-    evaluatesFromRecord: () => true,
     settings: {
       pools: { init: pool, run: pool, eval: { threads: 1, slots: 10 * slots } },
       startsAtOnce: 64,
@@ -79,8 +78,12 @@ export function groupService(dataDir: string, { slots = 8 } = {}) {
     fatal,
     /** Rollouts that wait for their reward. */
     waiting,
-    // biome-ignore lint/suspicious/noExplicitAny: what the assertions look at is what is tested.
-    async send(method: string, path: string, body?: unknown): Promise<{ status: number; body: any }> {
+    async send(
+      method: string,
+      path: string,
+      body?: unknown,
+      // biome-ignore lint/suspicious/noExplicitAny: what the assertions look at is what is tested.
+    ): Promise<{ status: number; body: any }> {
       const init: RequestInit = { method };
       if (body !== undefined) init.body = JSON.stringify(body);
       const response = await app.request(path, init, { keepOpen: () => {} });
@@ -92,12 +95,12 @@ export function groupService(dataDir: string, { slots = 8 } = {}) {
       waiting.delete(jobId);
       held.thread.finish(held.start, answer(end));
     },
-    /** Stops as a crash would: nothing of what is under way is settled. */
-    crash() {
-      for (const { thread } of waiting.values()) thread.onStart = () => {};
-      waiting.clear();
-      scheduler.abandon();
+    async [Symbol.asyncDispose]() {
+      const over = scheduler.drain(0, Promise.resolve());
+      for (const { start, thread } of waiting.values()) thread.finish(start, { error: BROKEN });
+      await over;
       store[Symbol.dispose]();
+      if (fatal.length > 0) throw fatal[0];
     },
   };
 }

@@ -66,7 +66,8 @@ export function groupRoutes(parts: ServerParts) {
     if (query.wait_ms > 0) c.env.keepOpen();
     for (const job of store.groups.members(find(id).seq)) {
       const left = until - performance.now();
-      if (left <= 0 || job.finished_ms !== null) continue;
+      // Looked at anew, because it may have ended while another one was waited for.
+      if (left <= 0 || store.jobById(job.id)?.finished_ms !== null) continue;
       await scheduler.waiters.job(job.id, left, c.req.raw.signal);
     }
     return c.json(describe(parts, find(id), query));
