@@ -74,6 +74,8 @@ export const rolloutRequestSchema = z.strictObject({
   tokens: z.enum(["exact", "text", "auto"]).optional(),
   image: imageSchema.optional(),
   limits: limitsSchema.optional(),
+  /** How often it may fail for reasons that are not its own; what the policy did is final. */
+  num_attempts: z.int().min(1).max(20).optional(),
 });
 
 export const submitSchema = z.strictObject({
