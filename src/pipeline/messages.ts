@@ -57,7 +57,7 @@ export type StageFinished = {
   /** The trajectory as JSON, also a partial one. */
   trajectory: string | null;
   /** Tokens that the model wrote; absent where there are none, or its engine does not count. */
-  sampledTokens?: number | null;
+  sampledTokens?: number;
   verdict: Verdict | null;
 };
 

@@ -37,15 +37,14 @@ export async function runStage(
       error: null,
       outcome,
       trajectory: stage.trajectory(),
-      sampledTokens: stage.sampledTokens,
+      ...stage.usage(),
       verdict,
     };
   } catch (thrown) {
     const error = toErrorBody(signal.aborted ? signal.reason : thrown);
     await stage.sandboxes.endAll();
     const nothing = { handle: null, outcome: null, verdict: null };
-    const { sampledTokens } = stage;
-    return { ...finished, ...nothing, error, trajectory: stage.trajectory(), sampledTokens };
+    return { ...finished, ...nothing, error, trajectory: stage.trajectory(), ...stage.usage() };
   }
 }
 
@@ -97,8 +96,9 @@ class StageRun {
     return stage === "init" || (stage === "run" && this.#plan.evaluation === "agent");
   }
 
-  get sampledTokens(): number | null {
-    return this.#recorder.sampledTokens;
+  usage(): Pick<StageFinished, "sampledTokens"> {
+    const { sampledTokens } = this.#recorder;
+    return sampledTokens === null ? {} : { sampledTokens };
   }
 
   trajectory(): string | null {
