@@ -34,7 +34,7 @@ const TABLE: Record<string, { from?: string[]; types?: string[] }> = {
   server: { from: ["protocol", "jobs", "inference"], types: ["pipeline", "store"] },
   pipeline: {
     from: ["store", "jobs"],
-    types: ["sandbox", "inference", "verifiers", "telemetry"],
+    types: ["sandbox", "inference", "verifiers", "telemetry", "tasks"],
   },
   protocol: { types: ["store", "jobs", "trajectory", "verifiers"] },
   store: { from: ["jobs"], types: ["verifiers"] },

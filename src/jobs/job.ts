@@ -15,6 +15,9 @@ export type StageTiming = { queuedMs: number; activeMs: number };
 /** Durations that a job may take. `totalMs` counts from submission, queues included. */
 export type Limits = { initMs: number; runMs: number; evalMs: number; totalMs: number };
 
+/** An attempt that failed and was followed by another one. */
+export type AttemptFailure = { attempt: number; stage: Stage; atMs: number; error: ErrorBody };
+
 /**
  * What decides a job's life: everything that `transition` reads or writes. The rest of the row (instance,
  * options, trajectory) is data that travels with it.
@@ -29,8 +32,16 @@ export type Job = {
   attempt: number;
   /** How often the service died while the job was active. */
   crashes: number;
+  /** How often the job may fail for reasons that are not its own; the last failure is final. */
+  numAttempts: number;
+  /** The failures that were followed by another attempt, oldest first. */
+  failures: AttemptFailure[];
+  /** A job that failed waits until then before it is tried again; null where it may start. */
+  notBeforeMs: number | null;
   ending: Ending | null;
   limits: Limits;
+  /** Whether EVAL needs only what RUN recorded, so that it can be done again without INIT and RUN. */
+  evalFromRecord: boolean;
   createdMs: number;
   /** When the present state began. */
   sinceMs: number;
@@ -43,18 +54,32 @@ export type Job = {
   finishedMs: number | null;
 };
 
-export type NewJob = { id: string; limits: Limits };
+export type NewJob = {
+  id: string;
+  limits: Limits;
+  numAttempts: number;
+  evalFromRecord?: boolean;
+  /** EVAL for a job that scores again what another job's RUN recorded. */
+  stage?: "init" | "eval";
+};
 
-/** A job as it is accepted: waiting for INIT. */
-export function createJob({ id, limits }: NewJob, nowMs: number): Job {
+/** A job as it is accepted: waiting for its first stage. */
+export function createJob(
+  { id, limits, numAttempts, evalFromRecord = false, stage = "init" }: NewJob,
+  nowMs: number,
+): Job {
   return {
     id,
-    stage: "init",
+    stage,
     state: "pending",
     attempt: 1,
     crashes: 0,
+    numAttempts,
+    failures: [],
+    notBeforeMs: null,
     ending: null,
     limits,
+    evalFromRecord,
     createdMs: nowMs,
     sinceMs: nowMs,
     stageDeadlineMs: null,

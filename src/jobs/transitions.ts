@@ -2,6 +2,7 @@ import type { ErrorBody, ErrorCode } from "../errors.ts";
 import { ERRORS } from "../errors.ts";
 import type { Ending, Job, Stage } from "./job.ts";
 import { isFinal, stageLimitMs } from "./job.ts";
+import { backoffMs, isWorthRetrying } from "./retry.ts";
 
 export type JobEvent =
   | { type: "stage_started" }
@@ -9,10 +10,8 @@ export type JobEvent =
   | { type: "stage_failed"; error: ErrorBody }
   /** A cancel, a passed deadline or a shutdown: the first rung of the ladder. */
   | { type: "end_requested"; ending: Ending }
-  /** The worker let go: nothing of the job runs any more. */
-  | { type: "end_confirmed" }
   /** The service starts and finds the job as its predecessor left it. */
-  | { type: "recovered"; runRecorded: boolean; maxCrashes: number };
+  | { type: "recovered"; maxCrashes: number };
 
 const NEXT_STAGE: Record<Stage, Stage | null> = { init: "run", run: "eval", eval: null };
 
@@ -28,20 +27,19 @@ export function transition(job: Job, event: JobEvent, nowMs: number): Job {
       return {
         ...settle(job, nowMs),
         state: "active",
+        notBeforeMs: null,
         stageDeadlineMs: Math.min(nowMs + stageLimitMs(job), job.deadlineMs),
       };
     case "stage_succeeded":
       expect(job, "active", event);
-      return job.ending === null ? advance(settle(job, nowMs), nowMs) : conclude(job, nowMs);
+      if (job.ending !== null) return conclude(job, nowMs);
+      return advance(settle(job, nowMs), nowMs);
     case "stage_failed":
       expect(job, "active", event);
       if (job.ending !== null) return conclude(job, nowMs);
-      return finish(settle(job, nowMs), "failed", event.error, nowMs);
+      return failAttempt(settle(job, nowMs), event.error, nowMs);
     case "end_requested":
       return requestEnd(job, event.ending, nowMs);
-    case "end_confirmed":
-      expect(job, "active", event);
-      return conclude(job, nowMs);
     case "recovered":
       return recover(job, event, nowMs);
   }
@@ -65,12 +63,28 @@ function conclude(job: Job, nowMs: number): Job {
     case "cancel":
       return finish(settled, "cancelled", errorOf("cancelled", describe(job, "cancelled")), nowMs);
     case "deadline":
-      return finish(settled, "failed", deadlineError(job), nowMs);
+      return failAttempt(settled, deadlineError(job), nowMs);
     case "shutdown":
-      return backToInit(settled, nowMs);
+      return startAgain(settled, nowMs);
     case null:
       throw new Error(`job ${job.id}: an end was confirmed that nobody asked for`);
   }
+}
+
+/** Ends a job with an error, or leads it back to where it can be tried again. */
+function failAttempt(job: Job, error: ErrorBody, nowMs: number): Job {
+  const waitMs = backoffMs(job);
+  const inTime = nowMs + waitMs < job.deadlineMs;
+  const attemptsLeft = job.failures.length + 1 < job.numAttempts;
+  if (!inTime || !attemptsLeft || !isWorthRetrying(error)) {
+    return finish(job, "failed", error, nowMs);
+  }
+  const failure = { attempt: job.attempt, stage: job.stage, atMs: nowMs, error };
+  return {
+    ...startAgain(job, nowMs),
+    failures: [...job.failures, failure],
+    notBeforeMs: nowMs + waitMs,
+  };
 }
 
 function advance(job: Job, nowMs: number): Job {
@@ -93,21 +107,27 @@ function recover(job: Job, event: Extract<JobEvent, { type: "recovered" }>, nowM
       nowMs,
     );
   }
-  if (job.stage === "init" && !wasActive) return job;
-  if (job.stage === "eval" && event.runRecorded) {
-    const again = wasActive ? { attempt: job.attempt + 1, sinceMs: nowMs } : {};
-    return { ...job, crashes, state: "pending", stageDeadlineMs: null, ending: null, ...again };
+  if (!wasActive && firstStageLeft(job) === job.stage) {
+    // The system's clock may have been set meanwhile, so a time to wait for is not carried over.
+    return job.notBeforeMs === null ? job : { ...job, notBeforeMs: null };
   }
   // The sandbox died with the service, so a job that waited for RUN starts anew as well.
-  return { ...backToInit(job, nowMs), crashes };
+  return { ...startAgain(job, nowMs), crashes };
 }
 
-function backToInit(job: Job, nowMs: number): Job {
+/** The earliest stage whose result is lost with the attempt. */
+function firstStageLeft({ stage, evalFromRecord }: Job): Stage {
+  return stage === "eval" && evalFromRecord ? "eval" : "init";
+}
+
+/** A new attempt, with what still stands of this one. */
+function startAgain(job: Job, nowMs: number): Job {
   return {
     ...job,
-    stage: "init",
+    stage: firstStageLeft(job),
     state: "pending",
     attempt: job.attempt + 1,
+    notBeforeMs: null,
     ending: null,
     sinceMs: nowMs,
     stageDeadlineMs: null,
@@ -115,7 +135,8 @@ function backToInit(job: Job, nowMs: number): Job {
 }
 
 function finish(job: Job, state: Job["state"], error: ErrorBody | null, nowMs: number): Job {
-  return { ...job, state, error, sinceMs: nowMs, stageDeadlineMs: null, finishedMs: nowMs };
+  const over = { sinceMs: nowMs, stageDeadlineMs: null, notBeforeMs: null, finishedMs: nowMs };
+  return { ...job, state, error, ...over };
 }
 
 /** Books the time since the last change on the stage's queue or on its work. */

@@ -15,6 +15,8 @@ const REASONS: Record<Ending, { code: ErrorCode; message: string }> = {
 type LadderParts = Pick<SchedulerParts, "store" | "clock" | "sandboxes" | "settings"> & {
   active: ReadonlyMap<string, ActiveJob>;
   endOverdue(jobIds: string[]): void;
+  /** Lets the jobs go on that waited to be tried again. */
+  releaseDelayed(): void;
   /** The last rung: a fresh thread in the place of one that hangs. */
   replace(worker: PoolWorker): void;
 };
@@ -50,15 +52,18 @@ export class Ladder {
   #sweep(): void {
     const nowMs = this.#parts.clock.nowMs();
     this.#endOverdue(nowMs);
+    if ((this.#parts.store.nextDueMs() ?? Number.POSITIVE_INFINITY) <= nowMs) {
+      this.#parts.releaseDelayed();
+    }
     const grace = this.#parts.settings.cancelGraceMs;
     const stuck = new Set<PoolWorker>();
     for (const entry of this.#parts.active.values()) {
       if (entry.endAskedMs === null) continue;
       const waitedMs = nowMs - entry.endAskedMs;
       if (waitedMs > 2 * grace) stuck.add(entry.worker);
-      else if (waitedMs > grace && entry.handle && !entry.killed) {
+      else if (waitedMs > grace && !entry.killed) {
         entry.killed = true;
-        this.#parts.sandboxes.kill(entry.handle);
+        for (const handle of entry.handles) this.#parts.sandboxes.kill(handle);
       }
     }
     for (const worker of stuck) this.#parts.replace(worker);

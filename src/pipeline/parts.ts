@@ -51,7 +51,8 @@ export type ActiveJob = {
   readonly usesSandbox: boolean;
   readonly worker: PoolWorker;
   readonly backendId: string | null;
-  handle: SandboxHandle | null;
+  /** Everything that may have to be killed for it: RUN has two while it ends. */
+  handles: SandboxHandle[];
   endAskedMs: number | null;
   killed: boolean;
 };

@@ -1,9 +1,10 @@
 import type { ErrorBody } from "../errors.ts";
-import type { Ending, Stage, State } from "../jobs/job.ts";
+import type { AttemptFailure, Ending, Stage, State } from "../jobs/job.ts";
 import type { JobRow } from "../store/tables.ts";
 import type { Outcome } from "../trajectory/record.ts";
 import type { Verdict } from "../verifiers/verdict.ts";
 
+type FailureView = { attempt: number; stage: Stage; failed_at: string; error: ErrorBody };
 type StageTimes = { queued_ms: number; active_ms: number };
 
 /** A rollout as clients see it. `reward` is null unless EVAL came to a verdict. */
@@ -13,6 +14,9 @@ export type RolloutView = {
   stage: Stage;
   state: State;
   attempt: number;
+  num_attempts: number;
+  /** Attempts that failed and were followed by another one, oldest first. */
+  failures: FailureView[];
   /** Set while an active rollout is being ended. */
   ending: Ending | null;
   reward: number | null;
@@ -22,6 +26,8 @@ export type RolloutView = {
   turns: number | null;
   error: (ErrorBody & { stage: Stage }) | null;
   backend_id: string | null;
+  /** The rollout whose outcome this one scores again. */
+  rescore_of: string | null;
   /** How far its sandbox was kept apart from the node; null where it had none (yet). */
   isolation: "A" | "B" | null;
   /** Units: milliseconds; times of attempts before the last are included. */
@@ -38,6 +44,8 @@ export function viewRollout(row: JobRow): RolloutView {
     stage: row.stage,
     state: row.state,
     attempt: row.attempt,
+    num_attempts: row.num_attempts,
+    failures: row.failures === null ? [] : JSON.parse(row.failures).map(viewFailure),
     ending: row.state === "active" ? row.ending : null,
     reward: row.reward,
     verdict: row.verdict === null ? null : JSON.parse(row.verdict),
@@ -46,6 +54,7 @@ export function viewRollout(row: JobRow): RolloutView {
     turns: outcome?.turns ?? null,
     error: row.error === null ? null : { ...JSON.parse(row.error), stage: row.stage },
     backend_id: row.backend_id,
+    rescore_of: row.rescore_of,
     isolation: row.isolation,
     timings: {
       init: { queued_ms: row.init_queued_ms, active_ms: row.init_active_ms },
@@ -55,4 +64,8 @@ export function viewRollout(row: JobRow): RolloutView {
     created_at: new Date(row.created_ms).toISOString(),
     finished_at: row.finished_ms === null ? null : new Date(row.finished_ms).toISOString(),
   };
+}
+
+function viewFailure({ attempt, stage, atMs, error }: AttemptFailure): FailureView {
+  return { attempt, stage, failed_at: new Date(atMs).toISOString(), error };
 }

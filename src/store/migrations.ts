@@ -65,6 +65,15 @@ const MIGRATIONS: string[] = [
   `ALTER TABLE backends ADD COLUMN profile TEXT;`,
   `ALTER TABLE backends ADD COLUMN model_dir TEXT;`,
   `ALTER TABLE jobs ADD COLUMN isolation TEXT CHECK (isolation IN ('A', 'B'))`,
+  `ALTER TABLE jobs ADD COLUMN num_attempts INTEGER NOT NULL DEFAULT 1;
+  ALTER TABLE jobs ADD COLUMN failures TEXT;
+  ALTER TABLE jobs ADD COLUMN not_before_ms INTEGER CHECK (not_before_ms IS NULL OR state = 'pending');
+  DROP INDEX jobs_pending;
+  CREATE INDEX jobs_claimable ON jobs (stage, seq) WHERE state = 'pending' AND not_before_ms IS NULL;
+  CREATE INDEX jobs_delayed ON jobs (not_before_ms) WHERE not_before_ms IS NOT NULL;`,
+  `ALTER TABLE jobs ADD COLUMN eval_from_record INTEGER NOT NULL DEFAULT 0;
+   ALTER TABLE jobs ADD COLUMN rescore_of TEXT;
+   CREATE INDEX jobs_rescores ON jobs (rescore_of) WHERE rescore_of IS NOT NULL;`,
 ];
 
 /** Brings the schema to this version's. @throws ServiceError when a newer rolloutd wrote the file. */

@@ -19,6 +19,8 @@ export type JobColumns = Pick<
   | "eval_active_ms"
   | "error"
   | "finished_ms"
+  | "failures"
+  | "not_before_ms"
 >;
 
 export function toJob(row: JobRow): Job {
@@ -28,8 +30,12 @@ export function toJob(row: JobRow): Job {
     state: row.state,
     attempt: row.attempt,
     crashes: row.crashes,
+    numAttempts: row.num_attempts,
+    failures: row.failures === null ? [] : JSON.parse(row.failures),
+    notBeforeMs: row.not_before_ms,
     ending: row.ending,
     limits: JSON.parse(row.limits),
+    evalFromRecord: row.eval_from_record === 1,
     createdMs: row.created_ms,
     sinceMs: row.since_ms,
     stageDeadlineMs: row.stage_deadline_ms,
@@ -61,5 +67,7 @@ export function toColumns(job: Job): JobColumns {
     eval_active_ms: job.timings.eval.activeMs,
     error: job.error === null ? null : JSON.stringify(job.error),
     finished_ms: job.finishedMs,
+    failures: job.failures.length === 0 ? null : JSON.stringify(job.failures),
+    not_before_ms: job.notBeforeMs,
   };
 }

@@ -24,6 +24,8 @@ export type NewRow = {
   needsBackend: boolean;
   instance: string;
   options: string;
+  /** Of a job that begins with EVAL: what another job's RUN left, and that job's id. */
+  rescore?: { of: string; outcome: string };
 };
 
 /** Which waiting jobs may be claimed now. */
@@ -85,6 +87,10 @@ export class Store implements Disposable {
       instance: row.instance,
       options: row.options,
       limits: JSON.stringify(job.limits),
+      num_attempts: job.numAttempts,
+      eval_from_record: job.evalFromRecord ? 1 : 0,
+      rescore_of: row.rescore?.of ?? null,
+      outcome: row.rescore?.outcome ?? null,
       created_ms: job.createdMs,
       deadline_ms: job.deadlineMs,
     }) as { seq: number };
@@ -104,6 +110,19 @@ export class Store implements Disposable {
       verdict: verdict ? JSON.stringify(verdict) : null,
       reward: verdict?.reward ?? null,
     });
+    // What a former attempt recorded is not shown as if it belonged to the next one.
+    if (job.state === "pending" && job.stage === "init") this.#statements.forget.run({ seq });
+  }
+
+  /** Makes the delayed jobs claimable whose time has come. */
+  releaseDelayed(nowMs: number): void {
+    const due = and(isNotNull(jobs.not_before_ms), lte(jobs.not_before_ms, nowMs));
+    this.#db.update(jobs).set({ not_before_ms: null }).where(due).run();
+  }
+
+  /** When the next delayed job is due; null where none is delayed. */
+  nextDueMs(): number | null {
+    return this.#statements.nextDue.get()?.due ?? null;
   }
 
   saveTrajectory(seq: number, attempt: number, record: string): void {
@@ -226,6 +245,8 @@ function prepareStatements(db: BunSQLiteDatabase) {
     eval_active_ms: p("eval_active_ms"),
     error: p("error"),
     finished_ms: p("finished_ms"),
+    failures: p("failures"),
+    not_before_ms: p("not_before_ms"),
   };
   return {
     insert: db
@@ -240,6 +261,10 @@ function prepareStatements(db: BunSQLiteDatabase) {
         instance: p("instance"),
         options: p("options"),
         limits: p("limits"),
+        num_attempts: p("num_attempts"),
+        eval_from_record: p("eval_from_record"),
+        rescore_of: p("rescore_of"),
+        outcome: p("outcome"),
         created_ms: p("created_ms"),
         deadline_ms: p("deadline_ms"),
       })
@@ -258,6 +283,15 @@ function prepareStatements(db: BunSQLiteDatabase) {
       } as never)
       .where(eq(jobs.seq, p("seq")))
       .prepare(),
+    forget: db
+      .delete(trajectories)
+      .where(eq(trajectories.job_seq, p("seq")))
+      .prepare(),
+    nextDue: db
+      .select({ due: sql<number | null>`min(${jobs.not_before_ms})` })
+      .from(jobs)
+      .where(isNotNull(jobs.not_before_ms))
+      .prepare(),
     byId: db
       .select()
       .from(jobs)
@@ -268,7 +302,7 @@ function prepareStatements(db: BunSQLiteDatabase) {
       .from(jobs)
       .where(
         and(
-          eq(jobs.state, "pending"),
+          sql`${jobs.state} = 'pending' AND ${jobs.not_before_ms} IS NULL`,
           eq(jobs.stage, p("stage")),
           sql`(${jobs.uses_sandbox} = 0 OR ${p("sandbox")})`,
           sql`(${jobs.needs_backend} = 0 OR ${p("backend")})`,

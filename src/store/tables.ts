@@ -38,6 +38,15 @@ export const jobs = sqliteTable("jobs", {
   finished_seq: integer(),
   /** Level of the sandbox that the job had. */
   isolation: text().$type<"A" | "B">(),
+  num_attempts: integer().notNull(),
+  /** The failures that were followed by another attempt, as JSON; null for none. */
+  failures: text(),
+  /** A job that is to be tried again is not claimed before; cleared when that time has come. */
+  not_before_ms: integer(),
+  /** Whether EVAL needs only `outcome`. */
+  eval_from_record: integer().notNull(),
+  /** The job whose outcome this one scores again. */
+  rescore_of: text(),
 });
 
 export const trajectories = sqliteTable("trajectories", {

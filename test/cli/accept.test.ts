@@ -21,9 +21,15 @@ describe("an accepted rollout", () => {
       instance: MATH,
       sampling: { seed: 1 },
       limits: { run_ms: 6, total_ms: 7 },
+      num_attempts: 2,
     };
     expect(accept(request)).toEqual({
-      job: { id: "a", limits: { initMs: 120_000, runMs: 6, evalMs: 5, totalMs: 7 } },
+      job: {
+        id: "a",
+        limits: { initMs: 120_000, runMs: 6, evalMs: 5, totalMs: 7 },
+        numAttempts: 2,
+        evalFromRecord: true,
+      },
       row: {
         bodySha256: expect.stringMatching(/^[0-9a-f]{64}$/),
         taskKind: "math",

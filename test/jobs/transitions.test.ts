@@ -10,29 +10,28 @@ const BROKEN = {
   retryable: true,
 } as const;
 
-function newJob(): Job {
-  return createJob({ id: "j", limits: LIMITS }, 1000);
+function newJob(evalFromRecord = false): Job {
+  return createJob({ id: "j", limits: LIMITS, numAttempts: 1, evalFromRecord }, 1000);
 }
 
 /** Applies events one after the other, 10 ms apart. */
-function after(...events: JobEvent[]): Job {
+function apply(job: Job, ...events: JobEvent[]): Job {
   let nowMs = 1000;
-  return events.reduce((job, event) => {
+  return events.reduce((next, event) => {
     nowMs += 10;
-    return transition(job, event, nowMs);
-  }, newJob());
+    return transition(next, event, nowMs);
+  }, job);
+}
+
+function after(...events: JobEvent[]): Job {
+  return apply(newJob(), ...events);
 }
 
 const started: JobEvent = { type: "stage_started" };
 const succeeded: JobEvent = { type: "stage_succeeded" };
 const failed: JobEvent = { type: "stage_failed", error: BROKEN };
 const cancel: JobEvent = { type: "end_requested", ending: "cancel" };
-const confirmed: JobEvent = { type: "end_confirmed" };
-const recovered = (runRecorded = false): JobEvent => ({
-  type: "recovered",
-  runRecorded,
-  maxCrashes: 2,
-});
+const recovered = (): JobEvent => ({ type: "recovered", maxCrashes: 2 });
 
 describe("a job", () => {
   test("goes through init, run and eval, and then has succeeded", () => {
@@ -78,7 +77,7 @@ describe("the end of a job", () => {
   test("an active job stays active until its worker confirms", () => {
     const asked = after(started, cancel);
     expect(asked).toMatchObject({ state: "active", ending: "cancel" });
-    expect(transition(asked, confirmed, 2000)).toMatchObject({ state: "cancelled" });
+    expect(transition(asked, failed, 2000)).toMatchObject({ state: "cancelled" });
   });
 
   test("a cancel that races the end of a stage wins, whether it succeeded or failed", () => {
@@ -96,12 +95,12 @@ describe("the end of a job", () => {
     const deadline: JobEvent = { type: "end_requested", ending: "deadline" };
     const boundaryOf = (job: Job) => [job.error?.code, job.error?.boundary, job.error?.retryable];
     expect(boundaryOf(after(deadline))).toEqual(["deadline_exceeded", "service", true]);
-    expect(boundaryOf(after(started, deadline, confirmed))).toEqual([
+    expect(boundaryOf(after(started, deadline, failed))).toEqual([
       "deadline_exceeded",
       "sandbox",
       true,
     ]);
-    expect(boundaryOf(after(started, succeeded, started, deadline, confirmed))).toEqual([
+    expect(boundaryOf(after(started, succeeded, started, deadline, failed))).toEqual([
       "deadline_exceeded",
       "policy",
       false,
@@ -111,7 +110,7 @@ describe("the end of a job", () => {
   test("a shutdown hands an active job back to INIT as a new attempt and leaves a waiting one", () => {
     const shutdown: JobEvent = { type: "end_requested", ending: "shutdown" };
     expect(after(shutdown)).toEqual(newJob());
-    expect(after(started, succeeded, started, shutdown, confirmed)).toMatchObject({
+    expect(after(started, succeeded, started, shutdown, failed)).toMatchObject({
       stage: "init",
       state: "pending",
       attempt: 2,
@@ -126,6 +125,73 @@ describe("the end of a job", () => {
     expect(transition(done, recovered(), 5000)).toBe(done);
     expect(() => transition(done, started, 5000)).toThrow("expected pending");
     expect(() => transition(done, succeeded, 5000)).toThrow("expected active");
+  });
+});
+
+describe("another attempt", () => {
+  const tried = (numAttempts: number, events: JobEvent[]) => {
+    let nowMs = 1000;
+    return events.reduce(
+      (job, event) => {
+        nowMs += 10;
+        return transition(job, event, nowMs);
+      },
+      { ...newJob(), numAttempts },
+    );
+  };
+  const inEval = [started, succeeded, started, succeeded, started];
+  const deadline: JobEvent = { type: "end_requested", ending: "deadline" };
+
+  test("follows a failure that is not the job's own, later each time, until there are none left", () => {
+    const once = tried(3, [started, failed]);
+    expect(once).toMatchObject({
+      stage: "init",
+      state: "pending",
+      attempt: 2,
+      error: null,
+      failures: [{ attempt: 1, stage: "init", atMs: 1020, error: BROKEN }],
+    });
+    const waitMs = (job: Job) => (job.notBeforeMs as number) - job.sinceMs;
+    expect(waitMs(once)).toBeWithin(250, 501);
+    const twice = tried(3, [started, failed, started, succeeded, started, failed]);
+    expect(twice.failures.map(({ attempt, stage }) => [attempt, stage])).toEqual([
+      [1, "init"],
+      [2, "run"],
+    ]);
+    expect(waitMs(twice)).toBeWithin(500, 1001);
+    const over = tried(3, [started, failed, started, failed, started, failed]);
+    expect(over).toMatchObject({ state: "failed", attempt: 3, error: BROKEN, notBeforeMs: null });
+    expect(over.failures).toHaveLength(2);
+  });
+
+  test("does not follow what the policy did, or what stays wrong", () => {
+    const own: JobEvent = { type: "stage_failed", error: { ...BROKEN, boundary: "policy" } };
+    const wrong: JobEvent = { type: "stage_failed", error: { ...BROKEN, retryable: false } };
+    expect(tried(3, [started, own]).state).toBe("failed");
+    expect(tried(3, [started, wrong]).state).toBe("failed");
+    expect(tried(3, [started, succeeded, started, deadline, failed]).state).toBe("failed");
+  });
+
+  test("does EVAL alone again where RUN's record stands", () => {
+    const kept = apply({ ...newJob(true), numAttempts: 2 }, ...inEval, failed);
+    expect(kept).toMatchObject({ stage: "eval", attempt: 2 });
+    expect(tried(2, [...inEval, failed])).toMatchObject({ stage: "init", attempt: 2 });
+  });
+
+  test("follows a stage that took too long, but not a job that did", () => {
+    expect(tried(2, [started, deadline, failed])).toMatchObject({ state: "pending", attempt: 2 });
+    const late = { ...tried(2, [started, deadline]), stageDeadlineMs: 11_000 };
+    expect(transition(late, failed, 11_001)).toMatchObject({ state: "failed" });
+  });
+
+  test("is not begun when its wait would go beyond the job's deadline", () => {
+    const late = tried(2, [started]);
+    expect(transition(late, failed, late.deadlineMs - 200).state).toBe("failed");
+  });
+
+  test("waits no longer after a restart, when the clock may be another one", () => {
+    const waiting = tried(3, [started, failed]);
+    expect(transition(waiting, recovered(), 9)).toEqual({ ...waiting, notBeforeMs: null });
   });
 });
 
@@ -149,14 +215,29 @@ describe("recovery", () => {
     });
   });
 
-  test("a recorded RUN is not repeated: EVAL starts again from its record", () => {
-    const inEval = [started, succeeded, started, succeeded, started];
-    expect(after(...inEval, recovered(true))).toMatchObject({
+  test("a RUN that suffices for EVAL is not repeated, after a crash or a shutdown", () => {
+    const shutdown: JobEvent = { type: "end_requested", ending: "shutdown" };
+    const beforeEval = [started, succeeded, started, succeeded];
+    for (const again of [[recovered()], [shutdown, failed]]) {
+      const inEval = [...beforeEval, started, ...again];
+      const expected = { stage: "eval", state: "pending", attempt: 2 };
+      expect(apply(newJob(true), ...inEval)).toMatchObject(expected);
+      expect(after(...inEval)).toMatchObject({ ...expected, stage: "init" });
+    }
+    const waiting = apply(newJob(true), ...beforeEval);
+    expect(transition(waiting, recovered(), 5000)).toBe(waiting);
+    expect(after(...beforeEval, recovered())).toMatchObject({ stage: "init", attempt: 2 });
+  });
+
+  test("a job that scores a recorded outcome again knows EVAL only", () => {
+    const rescore = createJob(
+      { id: "j", limits: LIMITS, numAttempts: 1, evalFromRecord: true, stage: "eval" },
+      1,
+    );
+    expect(apply(rescore, started, recovered(), started, succeeded)).toMatchObject({
       stage: "eval",
-      state: "pending",
-      attempt: 2,
+      state: "succeeded",
     });
-    expect(after(...inEval, recovered(false))).toMatchObject({ stage: "init", attempt: 2 });
   });
 
   test("a job whose cancel was under way is cancelled", () => {
@@ -182,9 +263,8 @@ test("whatever happens, a job keeps its invariants", () => {
     cancel,
     { type: "end_requested", ending: "deadline" },
     { type: "end_requested", ending: "shutdown" },
-    confirmed,
+    failed,
     recovered(),
-    recovered(true),
   ];
   let seed = 7;
   const random = (below: number) => {
@@ -192,7 +272,7 @@ test("whatever happens, a job keeps its invariants", () => {
     return seed % below;
   };
   for (let walk = 0; walk < 2000; walk++) {
-    let job = newJob();
+    let job = { ...newJob(walk % 2 === 0), numAttempts: 1 + random(4) };
     let nowMs = 1000;
     for (let step = 0; step < 30; step++) {
       nowMs += random(50);
@@ -204,6 +284,8 @@ test("whatever happens, a job keeps its invariants", () => {
       }
       expect(job.state === "active").toBe(job.stageDeadlineMs !== null);
       expect(isFinal(job)).toBe(job.finishedMs !== null);
+      expect(job.notBeforeMs === null || job.state === "pending").toBe(true);
+      expect(job.failures.length).toBeLessThan(job.numAttempts);
       expect(job.state === "failed" || job.state === "cancelled").toBe(job.error !== null);
       expect(job.attempt).toBeGreaterThanOrEqual(before.attempt);
       if (isFinal(before)) expect(job).toBe(before);

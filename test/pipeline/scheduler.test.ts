@@ -95,9 +95,17 @@ function setup(
   };
 }
 
-function submission(id: string, { sandbox = false, body = "x", totalMs = HOUR } = {}): Submission {
+function submission(
+  id: string,
+  { sandbox = false, body = "x", totalMs = HOUR, numAttempts = 1, evalFromRecord = false } = {},
+): Submission {
   return {
-    job: { id, limits: { initMs: HOUR, runMs: HOUR, evalMs: HOUR, totalMs } },
+    job: {
+      id,
+      limits: { initMs: HOUR, runMs: HOUR, evalMs: HOUR, totalMs },
+      numAttempts,
+      evalFromRecord,
+    },
     row: {
       bodySha256: body,
       taskKind: "fake",
@@ -338,6 +346,79 @@ describe("ending", () => {
   });
 });
 
+describe("another attempt", () => {
+  test("waits its time, and has nothing of what the failed one recorded", async () => {
+    await using t = setup();
+    await t.scheduler.submit([submission("a", { numAttempts: 2 })]);
+    t.thread("init").finish(((await t.started("init", 1)) as [StartStage])[0]);
+    const [run] = (await t.started("run", 1)) as [StartStage];
+    t.thread("run").finish(run, { error: BROKEN, trajectory: "[1]" });
+    await waitFor(() => t.state("a") === "init/pending", "the failure to be booked");
+    expect(t.store.trajectory(1)).toBeNull();
+    t.clock.ms += 200;
+    // One sweep with the clock as it is shows that the job is not taken too early.
+    await t.scheduler.submit([submission("b")]);
+    expect((await t.started("init", 2)).map(({ jobId }) => jobId)).toEqual(["a", "b"]);
+    t.clock.ms += 500;
+    const again = (await t.started("init", 3))[2] as StartStage;
+    expect([again.jobId, again.attempt]).toEqual(["a", 2]);
+    t.thread("init").finish(again);
+    const second = (await t.started("run", 2))[1] as StartStage;
+    t.thread("run").finish(second, { trajectory: "[2]" });
+    t.thread("eval").finish(((await t.started("eval", 1)) as [StartStage])[0]);
+    await waitFor(() => t.state("a") === "eval/succeeded", "the end");
+    expect(t.store.trajectory(1)).toEqual({ attempt: 2, record: "[2]" });
+  });
+
+  test("of EVAL begins with EVAL, and keeps what RUN recorded", async () => {
+    await using t = setup();
+    await t.scheduler.submit([submission("a", { numAttempts: 2, evalFromRecord: true })]);
+    t.thread("init").finish(((await t.started("init", 1)) as [StartStage])[0]);
+    const [run] = (await t.started("run", 1)) as [StartStage];
+    t.thread("run").finish(run, { trajectory: "[1]", outcome: "{}" });
+    t.thread("eval").finish(((await t.started("eval", 1)) as [StartStage])[0], { error: BROKEN });
+    await waitFor(() => t.state("a") === "eval/pending", "the failure to be booked");
+    t.clock.ms += 1000;
+    const again = (await t.started("eval", 2))[1] as StartStage;
+    expect([again.attempt, again.outcome]).toEqual([2, "{}"]);
+    expect(t.store.trajectory(1)?.record).toBe("[1]");
+  });
+
+  test("a job that crashes its thread each time ends after its attempts", async () => {
+    await using t = setup();
+    await t.scheduler.submit([submission("poison", { numAttempts: 3 })]);
+    for (let attempt = 1; attempt <= 3; attempt++) {
+      await waitFor(() => t.thread("init").starts().length > 0, `attempt ${attempt}`);
+      t.thread("init").crash("segmentation fault");
+      await waitFor(() => t.state("poison") !== "init/active", "the crash to be booked");
+      t.clock.ms += 60_000;
+    }
+    await waitFor(() => t.state("poison") === "init/failed", "the end");
+    expect(JSON.parse(t.store.jobById("poison")?.error ?? "").code).toBe("worker_crashed");
+  });
+});
+
+test("sandboxes that wait for EVAL are bounded: what is beyond is ended, and EVAL makes its own", async () => {
+  await using t = setup({ slots: 2, ahead: 1 });
+  const jobs = ["a", "b", "c", "d"].map((id) => submission(id, { evalFromRecord: true }));
+  for (const stage of ["init", "run"] as const) {
+    t.thread(stage).onStart = (start) => {
+      const fresh = stage === "run" ? handle(`of ${start.jobId}`) : null;
+      queueMicrotask(() => t.thread(stage).finish(start, { handle: fresh }));
+    };
+  }
+  await t.scheduler.submit(jobs);
+  await waitFor(() => jobs.every(({ job }) => t.state(job.id)?.startsWith("eval")), "all in EVAL");
+  expect(t.ended).toHaveLength(1);
+  for (const start of await t.started("eval", 2)) t.thread("eval").finish(start);
+  const starts = await t.started("eval", 4);
+  const given = starts.map((start) => start.handle?.id ?? null);
+  expect(given.filter((id) => id === null)).toHaveLength(1);
+  expect(t.ended).toEqual(
+    ["a", "b", "c", "d"].map((id) => `of ${id}`).filter((id) => !given.includes(id)),
+  );
+});
+
 test("a shutdown hands running jobs back, and the next service goes on with them", async () => {
   const t = setup();
   await t.scheduler.submit([submission("a"), submission("b"), submission("c")]);
@@ -353,7 +434,7 @@ test("a shutdown hands running jobs back, and the next service goes on with them
   t.store[Symbol.dispose]();
   {
     using next = new Store(t.dir.path);
-    expect(recoverJobs(next, t.clock, 2, () => true)).toEqual({ resumed: 0, ended: 0 });
+    expect(recoverJobs(next, t.clock, 2)).toEqual({ resumed: 0, ended: 0 });
     const rows = next.unfinished();
     expect(rows.map(({ id, stage, state, attempt }) => [id, stage, state, attempt])).toEqual([
       ["a", "init", "pending", 2],

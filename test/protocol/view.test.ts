@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { viewRollout } from "../../src/protocol/view.ts";
+import { type RolloutView, viewRollout } from "../../src/protocol/view.ts";
 import type { JobRow } from "../../src/store/tables.ts";
 
 const WAITING: JobRow = {
@@ -35,13 +35,20 @@ const WAITING: JobRow = {
   finished_ms: null,
   finished_seq: null,
   isolation: null,
+  num_attempts: 3,
+  failures: null,
+  not_before_ms: null,
+  eval_from_record: 1,
+  rescore_of: null,
 };
-const VIEW = {
+const VIEW: RolloutView = {
   id: "a",
   task_kind: "math",
   stage: "init",
   state: "pending",
   attempt: 1,
+  num_attempts: 3,
+  failures: [],
   ending: null,
   reward: null,
   verdict: null,
@@ -50,6 +57,7 @@ const VIEW = {
   turns: null,
   error: null,
   backend_id: null,
+  rescore_of: null,
   isolation: null,
   timings: {
     init: { queued_ms: 1, active_ms: 2 },
@@ -58,7 +66,7 @@ const VIEW = {
   },
   created_at: "2023-11-14T22:13:20.123Z",
   finished_at: null,
-} as const;
+};
 
 test("a waiting rollout shows what is known of it, and nothing of the service's own", () => {
   expect(viewRollout(WAITING)).toEqual(VIEW);
@@ -108,6 +116,14 @@ test("a failure says in which stage it was, and has no reward", () => {
     error: { ...error, stage: "run" } as never,
     finished_at: "2023-11-14T22:13:21.000Z",
   });
+});
+
+test("attempts that failed and were followed by another are shown with their errors", () => {
+  const error = { code: "worker_crashed", message: "x", boundary: "service", retryable: true };
+  const failures = JSON.stringify([{ attempt: 1, stage: "run", atMs: 1_700_000_001_000, error }]);
+  expect(viewRollout({ ...WAITING, attempt: 2, failures }).failures).toEqual([
+    { attempt: 1, stage: "run", failed_at: "2023-11-14T22:13:21.000Z", error: error as never },
+  ]);
 });
 
 test("an end is shown only while it is under way", () => {
