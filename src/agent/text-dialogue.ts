@@ -33,8 +33,11 @@ export class TextDialogue implements Dialogue {
       ...{ message, finishReason, promptTokens, completionTokens, durationMs },
       cachedTokens: null,
       weightVersion: reply.weightVersion ?? null,
+      weightSpans: [],
       backendId: reply.backendId,
       waitedMs: reply.waitedMs,
+      queueMs: null,
+      firstTokenMs: null,
       malformedCalls: new Map(),
     };
   }

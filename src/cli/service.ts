@@ -16,6 +16,7 @@ import { type Listening, listen } from "../server/listen.ts";
 import { Store } from "../store/store.ts";
 import type { Log } from "../telemetry/log.ts";
 import { acceptWith } from "./accept.ts";
+import { acceptGroupWith } from "./accept-group.ts";
 import { startBalancing } from "./balancing.ts";
 import type { CliContext } from "./command.ts";
 import { imageArgument } from "./image-argument.ts";
@@ -72,7 +73,10 @@ export async function startService(
   });
   const accept = acceptWith(config);
   const maxBodyBytes = config.max_body_bytes;
-  const app = createApp({ store, scheduler, backends, accept, maxBodyBytes, version: VERSION });
+  const app = createApp({
+    ...{ store, scheduler, backends, accept, maxBodyBytes, version: VERSION },
+    acceptGroup: acceptGroupWith(accept),
+  });
   const socket = config.socket ?? join(config.data_dir, "rolloutd.sock");
   const stopPipeline = async (graceMs: number, hurry: Promise<unknown>) => {
     const result = await scheduler.drain(graceMs, hurry);

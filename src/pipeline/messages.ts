@@ -57,6 +57,8 @@ export type StageFinished = {
   outcome: string | null;
   /** The trajectory as JSON, also a partial one. */
   trajectory: string | null;
+  /** Tokens that the model wrote; absent where there are none, or its engine does not count. */
+  sampledTokens?: number;
   verdict: Verdict | null;
 };
 

@@ -7,6 +7,7 @@ import type { SandboxHandle } from "../sandbox/sandbox.ts";
 import { toJob } from "../store/rows.ts";
 import type { JobResult } from "../store/store.ts";
 import type { JobRow } from "../store/tables.ts";
+import { Groups } from "./groups.ts";
 import { Ladder } from "./ladder.ts";
 import type { FromWorker, StageFinished } from "./messages.ts";
 import { Parking } from "./parking.ts";
@@ -27,6 +28,7 @@ export class Scheduler {
   readonly waiters = new Waiters();
   readonly pools: Record<Stage, Pool>;
   readonly active = new Map<string, ActiveJob>();
+  readonly groups: Groups;
   readonly #parts: SchedulerParts;
   readonly #ticker: Ticker;
   readonly #ladder: Ladder;
@@ -71,6 +73,15 @@ export class Scheduler {
     });
     const wake = () => this.#ticker.enqueue(() => {});
     parts.backends.connect((message) => this.#tell(message), wake);
+    this.groups = new Groups({
+      ...parts,
+      operate: (work) => this.#ticker.operate(work),
+      afterCommit: (effect) => this.#ticker.afterCommit(effect),
+      expectRoom: (count) => this.#expectRoom(count),
+      insertJob: (submission) => this.#insert(submission),
+      endJob: (id) => this.#requestEnd(id, "cancel"),
+    });
+    this.#ticker.enqueue(() => this.groups.resume());
   }
 
   get unfinished(): number {
@@ -84,22 +95,26 @@ export class Scheduler {
   /** Accepts all of `submissions`, or none. Resolves when they are durable. */
   submit(submissions: Submission[]): Promise<Submitted[]> {
     return this.#ticker.operate(() => {
-      if (this.#draining) throw new ServiceError("shutting_down", "the service is stopping");
       const fresh = this.#withoutKnown(submissions);
-      if (this.#unfinished + fresh.size > this.#parts.settings.maxQueuedJobs) {
-        const message = `the queue is full (${this.#unfinished} unfinished jobs)`;
-        throw new ServiceError("queue_full", message, { mend: "submit again later" });
-      }
-      const nowMs = this.#parts.clock.nowMs();
-      for (const { job, row } of fresh) {
-        this.#parts.store.insertJob(createJob(job, nowMs), row);
-        this.#unfinished++;
-      }
+      this.#expectRoom(fresh.size);
+      for (const submission of fresh) this.#insert(submission);
       return submissions.map((submission) => ({
         id: submission.job.id,
         created: fresh.has(submission),
       }));
     });
+  }
+
+  #expectRoom(count: number): void {
+    if (this.#draining) throw new ServiceError("shutting_down", "the service is stopping");
+    if (this.#unfinished + count <= this.#parts.settings.maxQueuedJobs) return;
+    const message = `the queue is full (${this.#unfinished} unfinished jobs)`;
+    throw new ServiceError("queue_full", message, { mend: "submit again later" });
+  }
+
+  #insert({ job, row }: Submission): number {
+    this.#unfinished++;
+    return this.#parts.store.insertJob(createJob(job, this.#parts.clock.nowMs()), row);
   }
 
   /** The first rung of the ladder, for one job. Null when it does not exist. */
@@ -136,6 +151,7 @@ export class Scheduler {
   async drain(graceMs: number, hurry: Promise<unknown>): Promise<{ handedBack: number }> {
     this.#draining = true;
     this.waiters.notifyAll();
+    this.groups.waiters.notifyAll();
     let until = this.#parts.clock.nowMs() + graceMs;
     hurry.then(() => {
       until = 0;
@@ -279,6 +295,7 @@ export class Scheduler {
       : { type: "stage_succeeded" };
     const result: JobResult = {};
     if (event.outcome !== null) result.outcome = event.outcome;
+    if (event.sampledTokens) result.sampledTokens = event.sampledTokens;
     if (event.handle?.isolation) result.isolation = event.handle.isolation;
     if (event.verdict !== null) result.verdict = event.verdict;
     if (event.trajectory !== null) {
@@ -308,6 +325,7 @@ export class Scheduler {
     if (sandbox && !goesOn) this.#parking.end(sandbox);
     if (!isFinal(next)) return;
     this.#unfinished--;
+    this.groups.jobEnded(seq);
     this.#ticker.afterCommit(() => this.waiters.notify(next.id));
   }
 

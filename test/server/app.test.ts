@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { acceptWith } from "../../src/cli/accept.ts";
+import { acceptGroupWith } from "../../src/cli/accept-group.ts";
 import { loadConfig } from "../../src/config.ts";
 import type { Stage } from "../../src/jobs/job.ts";
 import { systemClock } from "../../src/lib/clock.ts";
@@ -56,6 +57,7 @@ function setup({ held = false } = {}) {
       throw error;
     },
   });
+  const accept = acceptWith(loadConfig({ env: {}, flags: {} }));
   const app = createApp({
     store,
     scheduler,
@@ -73,7 +75,8 @@ function setup({ held = false } = {}) {
       drain: (id) => backends.some((backend) => backend.id === id),
       decisions: () => [],
     },
-    accept: acceptWith(loadConfig({ env: {}, flags: {} })),
+    accept,
+    acceptGroup: acceptGroupWith(accept),
     maxBodyBytes: MAX_BODY_BYTES,
     version: "0.0.0-test",
   });
