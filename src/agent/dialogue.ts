@@ -37,8 +37,8 @@ export interface Dialogue {
 export type CallOptions = {
   jobId: string;
   callTimeoutMs: number;
-  /** The longest silence within a reply by tokens, which is then streamed; 0 does not stream. */
-  stallMs: number;
+  /** The longest silence within a reply by tokens, which is then streamed; without it, or 0, it is not. */
+  stallMs?: number;
   maxReplyBytes: number;
 };
 

@@ -59,7 +59,7 @@ export class TokenDialogue implements Dialogue {
   }
 
   async next(turn: number, signal: AbortSignal): Promise<ModelTurn> {
-    const { engine, backend, sampling, stallMs } = this.#options;
+    const { engine, backend, sampling, stallMs = 0 } = this.#options;
     const promptIds = [...this.#conversation.prompt()];
     let partial: GenerateReply | null = null;
     const request = {
@@ -123,6 +123,8 @@ export class TokenDialogue implements Dialogue {
       cachedTokens: reply.cachedTokens,
       weightVersion: reply.weightVersion,
       weightSpans: reply.weightSpans,
+      backendId: reply.backendId,
+      waitedMs: reply.waitedMs,
       durationMs: reply.times.totalMs,
       queueMs: reply.times.queueMs,
       firstTokenMs: reply.times.firstTokenMs,

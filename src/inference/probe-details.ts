@@ -9,6 +9,8 @@ const SALT_PROMPT_TOKENS = 192;
 
 /** Enough that a stream which repeats itself is found out. */
 const STREAMED_TOKENS = 32;
+/** Where tokenizers part: runs of spaces, digits, accents, scripts, emoji, special tokens, line ends. */
+const CANONICAL = "Héllo  wörld\n\n\t  12345 don't <|im_start|>日本語🙂\u00a0<think>\r\n  end";
 
 const LOAD_METRIC = /^(vllm|sglang)[:_]num_(requests_running|running_reqs)\b/m;
 
@@ -16,7 +18,14 @@ type Found = { rung: Rung; reply: ProbeReply | null; identity: Identity };
 
 type Details = Pick<
   EngineProfile,
-  "logprobs" | "stop_id_included" | "salt" | "streams" | "load" | "control" | "tokenize"
+  | "logprobs"
+  | "stop_id_included"
+  | "salt"
+  | "streams"
+  | "load"
+  | "control"
+  | "tokenize"
+  | "tokenizer_hash"
 >;
 
 /** What else is worth knowing, with at most five short calls of the model. @throws ServiceError `engine_*` */
@@ -24,7 +33,7 @@ export async function learnDetails(probe: Probe, found: Found): Promise<Details>
   const { rung, reply, identity } = found;
   const nothing = { logprobs: false, stop_id_included: null, salt: null, streams: false };
   if (!reply) return { ...nothing, load: [], control: false, tokenize: false };
-  const text = { model: probe.backend.model, prompt: "a", add_special_tokens: false };
+  const text = { model: probe.backend.model, prompt: CANONICAL, add_special_tokens: false };
   const [metrics, paused, tokenized] = await Promise.all([
     getText(probe, "/metrics"),
     getFields(probe, "/is_paused"),
@@ -33,9 +42,13 @@ export async function learnDetails(probe: Probe, found: Found): Promise<Details>
   const load: Details["load"] = reply.load === null ? [] : ["in_band"];
   if (LOAD_METRIC.test(metrics ?? "")) load.push("metrics");
   const ways = { load, control: "is_paused" in paused || identity.kind === "sglang" };
-  const tokenize = Array.isArray(asRecord(tokenized).tokens);
+  const { tokens } = asRecord(tokenized);
+  const tokenize = Array.isArray(tokens);
+  const tokenizer_hash = tokenize ? Bun.hash(JSON.stringify(tokens)).toString(16) : null;
   const logprobs = reply.logprobs !== null;
-  if (rung === "chat" || rung === "chat_ids") return { ...nothing, logprobs, ...ways, tokenize };
+  if (rung === "chat" || rung === "chat_ids") {
+    return { ...nothing, logprobs, ...ways, tokenize, tokenizer_hash };
+  }
   const { maxModelLen } = identity;
   return {
     logprobs,
@@ -44,6 +57,7 @@ export async function learnDetails(probe: Probe, found: Found): Promise<Details>
     streams: await streams(probe, rung, maxModelLen),
     ...ways,
     tokenize,
+    tokenizer_hash,
   };
 }
 

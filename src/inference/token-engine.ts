@@ -98,12 +98,18 @@ export async function generateWith(
     return reply({ ...raw, finish: "abort" }, firstTokenMs);
   };
   if (broken.stopped) return partial();
-  if (firstTokenMs !== null && onPartial) {
+  if (firstTokenMs !== null && onPartial && !isWrong(broken.reason)) {
     // What is wrong with the part is not why the call ended.
     const kept = attempt(partial);
     if (kept) onPartial(kept);
   }
   throw broken.reason;
+}
+
+/** Of an engine that contradicts itself nothing is kept. */
+function isWrong(reason: unknown): boolean {
+  if (!(reason instanceof ServiceError)) return false;
+  return reason.code === "engine_bad_reply" || reason.code === "token_invariant";
 }
 
 function attempt<T>(work: () => T): T | null {

@@ -18,7 +18,7 @@ function setup(script: Scripted[] = [], options: RolloutOptions = {}) {
   const engine = new FakeEngine(script);
   const recorder = new Recorder("j", 1);
   const { signal } = new AbortController();
-  const limits = { callTimeoutMs: 1234, stallMs: 0, maxReplyBytes: 5678 };
+  const limits = { callTimeoutMs: 1234, maxReplyBytes: 5678 };
   const sampling = options.sampling ?? {};
   const call = { jobId: "j", engine, backend: BACKEND, sampling, ...limits };
   const converse = async (prompt: Message[], tools: ToolSchema[]) =>
