@@ -32,10 +32,8 @@ export class TextDialogue implements Dialogue {
     return {
       ...{ message, finishReason, promptTokens, completionTokens, durationMs },
       cachedTokens: null,
-      weightVersion: reply.weightVersion ?? null,
+      weightVersion: null,
       weightSpans: [],
-      backendId: reply.backendId,
-      waitedMs: reply.waitedMs,
       queueMs: null,
       firstTokenMs: null,
       malformedCalls: new Map(),

@@ -2,7 +2,6 @@ import { fromErrorBody } from "../errors.ts";
 import { openAiChat } from "../inference/openai-chat.ts";
 import { tokenEngine } from "../inference/token-engine.ts";
 import { tokenModels } from "../inference/tokens/token-models.ts";
-import { TurnGate } from "../inference/turn-gate.ts";
 import type { FromWorker, StartStage, ToWorker, WorkerSettings } from "../pipeline/messages.ts";
 import { attachSandbox } from "../sandbox/attach.ts";
 import { createDriver } from "../sandbox/driver.ts";
@@ -29,8 +28,6 @@ function send(event: FromWorker): void {
   });
 }
 
-const turns = new TurnGate(send);
-
 function setUp(settings: WorkerSettings): void {
   shared = {
     settings,
@@ -39,7 +36,7 @@ function setUp(settings: WorkerSettings): void {
     attach: attachSandbox,
     watch: (handle) => watchSandbox(handle, settings.sandbox),
     end: (handle) => endReported(handle, log),
-    engines: { chat: openAiChat(), tokens: tokenEngine(), turns, tokenModel: tokenModels() },
+    engines: { chat: openAiChat(), tokens: tokenEngine(), tokenModel: tokenModels() },
   };
   send({ type: "ready" });
 }
@@ -61,8 +58,6 @@ self.onmessage = ({ data }: MessageEvent<ToWorker[]>) => {
   for (const message of data) {
     if (message.type === "setup") setUp(message.settings);
     else if (message.type === "start") work(message);
-    else if (message.type === "cancel") {
-      running.get(`${message.jobId}.${message.attempt}`)?.abort(fromErrorBody(message.reason));
-    } else turns.receive(message);
+    else running.get(`${message.jobId}.${message.attempt}`)?.abort(fromErrorBody(message.reason));
   }
 };

@@ -7,6 +7,7 @@ import type { StageFinished, StartStage } from "../../src/pipeline/messages.ts";
 import { recoverJobs } from "../../src/pipeline/recovery.ts";
 import { Scheduler } from "../../src/pipeline/scheduler.ts";
 import { createApp } from "../../src/server/app.ts";
+import { Gate } from "../../src/server/gate.ts";
 import { Store } from "../../src/store/store.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import { FakeThread } from "./fake-thread.ts";
@@ -51,8 +52,6 @@ export function groupService(dataDir: string, { slots = 8 } = {}) {
       available: () => true,
       acquire: () => ({ id: "b", url: "http://127.0.0.1:1/v1", model: "m" }),
       release: () => {},
-      receive: () => {},
-      connect: () => {},
     },
     sandboxes: { kill: () => {}, end: async () => {} },
     settings: {
@@ -64,16 +63,15 @@ export function groupService(dataDir: string, { slots = 8 } = {}) {
     },
     onFatal: (error) => fatal.push(error),
   });
-  const accept = acceptWith(loadConfig({ env: {}, flags: { num_attempts: 1 } }));
+  const accept = acceptWith(loadConfig({ env: {}, flags: { num_attempts: 1 } }), () => {});
   const app = createApp({
     ...{ store, scheduler, accept, maxBodyBytes: 1_000_000, version: "0.0.0-test" },
     acceptGroup: acceptGroupWith(accept),
+    gate: new Gate({ maxWaiting: 100, maxStreams: 1 }),
     backends: {
       list: () => [],
       add: () => Promise.reject(new Error("not here")),
       remove: () => false,
-      drain: () => false,
-      decisions: () => [],
     },
   });
   return {
