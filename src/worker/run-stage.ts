@@ -37,13 +37,14 @@ export async function runStage(
       error: null,
       outcome,
       trajectory: stage.trajectory(),
+      ...stage.usage(),
       verdict,
     };
   } catch (thrown) {
     const error = toErrorBody(signal.aborted ? signal.reason : thrown);
     await stage.sandboxes.endAll();
     const nothing = { handle: null, outcome: null, verdict: null };
-    return { ...finished, ...nothing, error, trajectory: stage.trajectory() };
+    return { ...finished, ...nothing, error, trajectory: stage.trajectory(), ...stage.usage() };
   }
 }
 
@@ -95,6 +96,11 @@ class StageRun {
     return stage === "init" || (stage === "run" && this.#plan.evaluation === "agent");
   }
 
+  usage(): Pick<StageFinished, "sampledTokens"> {
+    const { sampledTokens } = this.#recorder;
+    return sampledTokens === null ? {} : { sampledTokens };
+  }
+
   trajectory(): string | null {
     return this.#recorder.hasContent ? this.#recorder.toJson() : null;
   }
@@ -133,10 +139,10 @@ class StageRun {
 
   #converse(options: RolloutOptions, prompt: Message[], tools: ToolSchema[]) {
     const { engines, settings } = this.#parts;
-    const { backend, jobId } = this.#start;
+    const { backend, jobId, attempt } = this.#start;
     if (!backend) throw new Error("a rollout that calls a model came without its backend");
     return openDialogue(engines, {
-      ...{ jobId, backend, prompt, tools },
+      ...{ jobId, attempt, backend, prompt, tools },
       mode: options.tokens ?? "auto",
       sampling: options.sampling ?? {},
       callTimeoutMs: settings.engineCallTimeoutMs,
