@@ -131,6 +131,12 @@ export const SETTINGS = {
   agent_forced_finish: setting(flag, false, "tell the model when it has its last turn"),
   agent_max_sampled_tokens: setting(count, undefined, "tokens that a rollout may sample in total"),
   agent_max_context_tokens: setting(count, undefined, "tokens that a conversation may have"),
+  tests_total_ms: setting(ms, 300_000, "time for all hidden tests of a rollout of code together"),
+  test_memory_bytes: setting(
+    bytes,
+    4 * 1024 ** 3,
+    "address space of a process under a hidden test",
+  ),
   task_images: setting(
     z.string(),
     undefined,
