@@ -139,10 +139,10 @@ class StageRun {
 
   #converse(options: RolloutOptions, prompt: Message[], tools: ToolSchema[]) {
     const { engines, settings } = this.#parts;
-    const { backend, jobId } = this.#start;
+    const { backend, jobId, attempt } = this.#start;
     if (!backend) throw new Error("a rollout that calls a model came without its backend");
     return openDialogue(engines, {
-      ...{ jobId, backend, prompt, tools },
+      ...{ jobId, attempt, backend, prompt, tools },
       mode: options.tokens ?? "auto",
       sampling: options.sampling ?? {},
       callTimeoutMs: settings.engineCallTimeoutMs,

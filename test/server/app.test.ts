@@ -173,10 +173,18 @@ test("a backend is added, listed and removed; an address that is none is refused
   await using t = setup();
   const url = "http://127.0.0.1:8000/v1";
   expect((await t.send("POST", "/v1/backends", { url })).status).toBe(201);
-  expect((await t.send("GET", "/v1/backends")).body.backends).toEqual([
+  expect((await t.send("GET", "/v1/backends")).body.backends).toMatchObject([
     { id: "b1", url, model: "only", in_flight: 0, engine: null, model_dir: null },
   ]);
-  expect((await t.send("DELETE", "/v1/backends/b1")).body).toEqual({ removed: "b1" });
+  expect((await t.send("GET", "/v1/backends/b1")).body).toMatchObject({ id: "b1", decisions: [] });
+  expect((await t.send("POST", "/v1/backends/b1/drain?trajectories=move")).body).toEqual({
+    draining: "b1",
+    trajectories: "move",
+  });
+  const wrong = await t.send("DELETE", "/v1/backends/b1?trajectories=drop");
+  expect([wrong.status, wrong.body.error.field]).toEqual([400, "trajectories"]);
+  expect((await t.send("DELETE", "/v1/backends/b1")).body).toMatchObject({ removed: "b1" });
+  expect((await t.send("POST", "/v1/backends/b1/drain")).status).toBe(404);
   for (const bad of ["file:///etc/passwd", "localhost:8000", ""]) {
     const { status, body } = await t.send("POST", "/v1/backends", { url: bad });
     expect([status, body.error.field]).toEqual([400, "url"]);

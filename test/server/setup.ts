@@ -6,9 +6,9 @@ import { systemClock } from "../../src/lib/clock.ts";
 import { Scheduler } from "../../src/pipeline/scheduler.ts";
 import { createApp } from "../../src/server/app.ts";
 import { Gate } from "../../src/server/gate.ts";
-import type { AddBackend, BackendView } from "../../src/server/parts.ts";
 import { Store } from "../../src/store/store.ts";
 import { createLog } from "../../src/telemetry/log.ts";
+import { fakeBackends, fakeChooser } from "../support/fake-backends.ts";
 import { FakeThread } from "../support/fake-thread.ts";
 import { tempDir } from "../support/temp-dir.ts";
 
@@ -22,16 +22,11 @@ export function setup({ held = false, maxWaiting = 100 } = {}) {
   const system = systemClock();
   const clock = { aheadMs: 0, nowMs: () => system.nowMs() + clock.aheadMs };
   const threads: FakeThread[] = [];
-  const backends: BackendView[] = [];
   const scheduler = new Scheduler({
     store,
     clock,
     log: createLog("silent"),
-    backends: {
-      available: () => true,
-      acquire: () => ({ id: "b", url: "http://127.0.0.1:1/v1", model: "m" }),
-      release: () => {},
-    },
+    backends: fakeChooser(),
     sandboxes: { kill: () => {}, end: async () => {} },
     spawn: (_stage: Stage) => {
       const thread = new FakeThread();
@@ -60,15 +55,7 @@ export function setup({ held = false, maxWaiting = 100 } = {}) {
   const app = createApp({
     store,
     scheduler,
-    backends: {
-      list: () => backends,
-      add: async ({ url, model = "only" }: AddBackend) => {
-        const view = { id: "b1", url, model, in_flight: 0, engine: null, model_dir: null };
-        backends.push(view);
-        return view;
-      },
-      remove: (id) => backends.splice(0).some((backend) => backend.id === id),
-    },
+    backends: fakeBackends(),
     accept,
     acceptGroup: acceptGroupWith(accept),
     gate: new Gate({ maxWaiting, maxStreams: 2 }),

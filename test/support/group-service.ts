@@ -10,6 +10,7 @@ import { createApp } from "../../src/server/app.ts";
 import { Gate } from "../../src/server/gate.ts";
 import { Store } from "../../src/store/store.ts";
 import { createLog } from "../../src/telemetry/log.ts";
+import { fakeBackends, fakeChooser } from "./fake-backends.ts";
 import { FakeThread } from "./fake-thread.ts";
 import { waitFor } from "./wait-for.ts";
 
@@ -48,11 +49,7 @@ export function groupService(dataDir: string, { slots = 8 } = {}) {
   };
   const scheduler = new Scheduler({
     ...{ store, clock, spawn, log: createLog("silent") },
-    backends: {
-      available: () => true,
-      acquire: () => ({ id: "b", url: "http://127.0.0.1:1/v1", model: "m" }),
-      release: () => {},
-    },
+    backends: fakeChooser(),
     sandboxes: { kill: () => {}, end: async () => {} },
     settings: {
       pools: { init: pool, run: pool, eval: { threads: 1, slots: 10 * slots } },
@@ -68,11 +65,7 @@ export function groupService(dataDir: string, { slots = 8 } = {}) {
     ...{ store, scheduler, accept, maxBodyBytes: 1_000_000, version: "0.0.0-test" },
     acceptGroup: acceptGroupWith(accept),
     gate: new Gate({ maxWaiting: 100, maxStreams: 1 }),
-    backends: {
-      list: () => [],
-      add: () => Promise.reject(new Error("not here")),
-      remove: () => false,
-    },
+    backends: fakeBackends(),
   });
   return {
     store,
