@@ -14,6 +14,7 @@ import { reapSandboxes } from "../sandbox/reaper.ts";
 import { createApp } from "../server/app.ts";
 import { Gate } from "../server/gate.ts";
 import { type Listening, listen } from "../server/listen.ts";
+import { TokenFile } from "../server/tokens.ts";
 import { Store } from "../store/store.ts";
 import type { Log } from "../telemetry/log.ts";
 import { acceptWith } from "./accept.ts";
@@ -44,6 +45,8 @@ export async function startService(
 ): Promise<Service> {
   const settings = workerSettings(config);
   const callbacks = callbackService(config, process.env);
+  const socket = config.socket ?? join(config.data_dir, "rolloutd.sock");
+  const address = { ...tcpAddress(config), socket, maxRequests: config.max_requests };
   const store = new Store(config.data_dir);
   const clock = systemClock();
   const reaped = await reapSandboxes(sandboxRoot(config.data_dir));
@@ -82,7 +85,6 @@ export async function startService(
     acceptGroup: acceptGroupWith(accept),
     gate: new Gate({ maxWaiting: config.max_waiting, maxStreams: config.max_streams }),
   });
-  const socket = config.socket ?? join(config.data_dir, "rolloutd.sock");
   const stopPipeline = async (graceMs: number, hurry: Promise<unknown>) => {
     const result = await scheduler.drain(graceMs, hurry);
     delivery?.stop();
@@ -91,7 +93,6 @@ export async function startService(
     await reapSandboxes(sandboxRoot(config.data_dir));
     return result;
   };
-  const address = { host: config.host, port: config.port, socket };
   const listening = await listen(app, address).catch(async (error) => {
     await stopPipeline(0, Promise.resolve());
     store[Symbol.dispose]();
@@ -106,6 +107,18 @@ export async function startService(
       return result;
     },
   };
+}
+
+/** Who may use the TCP port, and how. @throws ServiceError `invalid_field` */
+function tcpAddress({ host, port, token_file, tls_cert, tls_key }: Config) {
+  if ((tls_cert === undefined) !== (tls_key === undefined)) {
+    const mend = "set both, or neither";
+    const message = "tls_cert and tls_key belong together";
+    throw new ServiceError("invalid_field", message, { field: "tls_cert", mend });
+  }
+  const tokens = token_file === undefined ? null : new TokenFile(token_file);
+  const tls = tls_cert && tls_key ? { certFile: tls_cert, keyFile: tls_key } : null;
+  return { host, port, tokens, tls };
 }
 
 /** @throws ServiceError `sandbox_unavailable` for a setting that can't be. */

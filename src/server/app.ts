@@ -29,12 +29,13 @@ export function createApp(parts: ServerParts): Hono<ServerEnv> {
 }
 
 /** When to ask again where the service is full or stopping. Units: seconds. */
-const RETRY_AFTER = { 429: "1", 503: "5", 507: "30" } as const;
+const RETRY_AFTER: Record<number, string> = { 429: "1", 503: "5", 507: "30" };
 
-function errorResponse(error: unknown): Response {
+/** What every refusal looks like, also one from before the routes. */
+export function errorResponse(error: unknown): Response {
   const given = error instanceof ServiceError ? error.status : 500;
   const status = given === 200 ? 500 : given;
-  const wait = RETRY_AFTER[status as keyof typeof RETRY_AFTER];
+  const wait = RETRY_AFTER[status];
   const headers = wait === undefined ? {} : { "retry-after": wait };
   return Response.json({ error: toErrorBody(error) }, { status, headers });
 }
