@@ -3,17 +3,20 @@ import type { Config } from "../config.ts";
 import { ServiceError } from "../errors.ts";
 import type { Submission } from "../pipeline/parts.ts";
 import { canonicalJson } from "../protocol/parse.ts";
-import type { RolloutRequest } from "../protocol/rollout.ts";
+import type { EngineRoute, RolloutRequest } from "../protocol/rollout.ts";
 import { taskKindOf } from "../tasks/registry.ts";
+
+/** @param route where the rollout came through another API, how it reaches its engine */
+export type Accept = (request: RolloutRequest, route?: EngineRoute) => Submission;
 
 /**
  * Turns a checked request into a job: finds its task kind, checks the row, fills in limits and id.
  *
  * @throws ServiceError `unknown_task_kind`, `invalid_field`
  */
-export function acceptWith(config: Config): (request: RolloutRequest) => Submission {
-  return (request) => {
-    const { instance, sampling, agent, image, tokens, limits = {} } = request;
+export function acceptWith(config: Config): Accept {
+  return (request, route) => {
+    const { instance, sampling, agent, chat, image, tokens, limits = {} } = request;
     const kind = taskKindOf(instance.data_source);
     kind.parse(instance);
     if (kind.usesSandbox && !image && !config.image) {
@@ -31,6 +34,7 @@ export function acceptWith(config: Config): (request: RolloutRequest) => Submiss
           runMs: limits.run_ms ?? config.run_limit_ms,
           evalMs: limits.eval_ms ?? config.eval_limit_ms,
           totalMs: limits.total_ms ?? config.total_limit_ms,
+          ...(limits.active_ms !== undefined && { activeMs: limits.active_ms }),
         },
       },
       row: {
@@ -39,7 +43,7 @@ export function acceptWith(config: Config): (request: RolloutRequest) => Submiss
         usesSandbox: kind.usesSandbox,
         needsBackend: kind.needsBackend,
         instance: JSON.stringify(instance),
-        options: JSON.stringify({ sampling, agent, image, tokens }),
+        options: JSON.stringify({ sampling, agent, chat, image, tokens, route }),
       },
     };
   };

@@ -53,6 +53,8 @@ export type ChatRequest = {
   messages: Message[];
   tools: ToolSchema[];
   sampling: Sampling;
+  /** Variables of the chat template, for engines that take them (`chat_template_kwargs`). */
+  templateKwargs?: Record<string, unknown>;
   /** Of the whole call. The job's own deadline comes through `signal`. */
   timeoutMs: number;
   maxReplyBytes: number;

@@ -1,4 +1,4 @@
-import type { CallOptions, Dialogue } from "../agent/dialogue.ts";
+import type { CallOptions, ChatOptions, Dialogue } from "../agent/dialogue.ts";
 import { TextDialogue } from "../agent/text-dialogue.ts";
 import { TokenDialogue } from "../agent/token-dialogue.ts";
 import { ServiceError } from "../errors.ts";
@@ -17,13 +17,14 @@ export type Engines = {
 /** What a rollout asks for: `exact` fails without token ids, `text` does not use them. */
 export type TokenMode = "exact" | "text" | "auto";
 
-type OpenOptions = CallOptions & {
-  mode: TokenMode;
-  backend: Backend;
-  sampling: Sampling;
-  prompt: Message[];
-  tools: ToolSchema[];
-};
+type OpenOptions = CallOptions &
+  ChatOptions & {
+    mode: TokenMode;
+    backend: Backend;
+    sampling: Sampling;
+    prompt: Message[];
+    tools: ToolSchema[];
+  };
 
 /**
  * A conversation with the rollout's backend: by token ids where the backend takes them and its model folder

@@ -12,6 +12,7 @@ import type { Outcome } from "../trajectory/record.ts";
 import { Recorder } from "../trajectory/recorder.ts";
 import type { Verdict } from "../verifiers/verdict.ts";
 import { type Engines, openDialogue } from "./open-dialogue.ts";
+import { routedBackend } from "./routed-backend.ts";
 
 export type StageParts = {
   settings: WorkerSettings;
@@ -146,10 +147,12 @@ class StageRun {
 
   #converse(options: RolloutOptions, prompt: Message[], tools: ToolSchema[]) {
     const { engines, settings } = this.#parts;
-    const { backend, jobId } = this.#start;
-    if (!backend) throw new Error("a rollout that calls a model came without its backend");
+    const { backend: chosen, jobId } = this.#start;
+    if (!chosen) throw new Error("a rollout that calls a model came without its backend");
+    const backend = options.route ? routedBackend(chosen, options.route) : chosen;
     return openDialogue(engines, {
       ...{ jobId, backend, prompt, tools },
+      ...options.chat,
       mode: options.tokens ?? "auto",
       sampling: options.sampling ?? {},
       callTimeoutMs: settings.engineCallTimeoutMs,
