@@ -21,6 +21,7 @@ export async function sandboxStart(): Promise<void> {
     apptainer: required("ROLLOUTD_APPTAINER"),
     bwrap: required("ROLLOUTD_BWRAP"),
     minIsolation: "A",
+    startAttempts: 1,
   } as const;
   try {
     for (const atOnce of AT_ONCE) {

@@ -48,7 +48,11 @@ export const ERRORS = {
 
   context_exhausted: { status: 200, boundary: "policy", retryable: false },
 
+  outcome_too_large: { status: 200, boundary: "policy", retryable: false },
+
   verifier_failed: { status: 200, boundary: "verifier", retryable: true },
+  judge_failed: { status: 200, boundary: "verifier", retryable: true },
+  reward_server_failed: { status: 200, boundary: "verifier", retryable: true },
 
   worker_crashed: { status: 200, boundary: "service", retryable: true },
   worker_unresponsive: { status: 200, boundary: "service", retryable: true },

@@ -14,6 +14,11 @@ const SRC = join(ROOT, "src");
  */
 const TABLE: Record<string, { from?: string[]; types?: string[] }> = {
   "main.ts": { from: ["cli", "pipeline"] },
+  compat: {
+    from: ["server", "protocol", "jobs"],
+    types: ["pipeline", "store", "inference", "trajectory"],
+  },
+  clients: {},
   cli: {
     from: [
       "server",
@@ -24,7 +29,7 @@ const TABLE: Record<string, { from?: string[]; types?: string[] }> = {
       "sandbox",
       "inference",
       "simulator",
-    ].concat(["jobs", "telemetry", "config.ts"]),
+    ].concat(["clients", "compat", "jobs", "telemetry", "config.ts"]),
     types: ["trajectory"],
   },
   worker: {
@@ -34,7 +39,7 @@ const TABLE: Record<string, { from?: string[]; types?: string[] }> = {
   server: { from: ["protocol", "jobs", "inference"], types: ["pipeline", "store"] },
   pipeline: {
     from: ["store", "jobs"],
-    types: ["sandbox", "inference", "verifiers", "telemetry"],
+    types: ["sandbox", "inference", "verifiers", "telemetry", "tasks"],
   },
   protocol: { types: ["store", "jobs", "trajectory", "verifiers"] },
   store: { from: ["jobs"], types: ["verifiers"] },

@@ -5,6 +5,8 @@ import type { Submission } from "../pipeline/parts.ts";
 import { canonicalJson } from "../protocol/parse.ts";
 import type { EngineRoute, RolloutRequest } from "../protocol/rollout.ts";
 import { taskKindOf } from "../tasks/registry.ts";
+import { usesSandbox } from "../tasks/sandbox-plan.ts";
+import { taskSettings } from "./task-settings.ts";
 
 /** @param route where the rollout came through another API, how it reaches its engine */
 export type Accept = (request: RolloutRequest, route?: EngineRoute) => Submission;
@@ -15,11 +17,12 @@ export type Accept = (request: RolloutRequest, route?: EngineRoute) => Submissio
  * @throws ServiceError `unknown_task_kind`, `invalid_field`
  */
 export function acceptWith(config: Config): Accept {
+  const settings = taskSettings(config);
   return (request, route) => {
     const { instance, sampling, agent, chat, image, tokens, limits = {} } = request;
     const kind = taskKindOf(instance.data_source);
-    kind.parse(instance);
-    if (kind.usesSandbox && !image && !config.image) {
+    const plan = kind.sandboxes(kind.parse(instance), settings);
+    if (usesSandbox(plan) && !image && !plan.image && !config.image) {
       const mend = "set `image` in the rollout, or start the server with --image DIR";
       const message = `a ${kind.name} rollout needs an image, and the server has no default one`;
       throw new ServiceError("invalid_field", message, { field: "image", mend });
@@ -29,6 +32,7 @@ export function acceptWith(config: Config): Accept {
       job: {
         id: id ?? randomUUID(),
         numAttempts: request.num_attempts ?? config.num_attempts,
+        evalFromRecord: plan.evaluation !== "agent",
         limits: {
           initMs: limits.init_ms ?? config.init_limit_ms,
           runMs: limits.run_ms ?? config.run_limit_ms,
@@ -40,7 +44,7 @@ export function acceptWith(config: Config): Accept {
       row: {
         bodySha256: createHash("sha256").update(canonicalJson(body)).digest("hex"),
         taskKind: kind.name,
-        usesSandbox: kind.usesSandbox,
+        usesSandbox: plan.agent,
         needsBackend: kind.needsBackend,
         instance: JSON.stringify(instance),
         options: JSON.stringify({ sampling, agent, chat, image, tokens, route }),

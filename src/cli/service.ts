@@ -15,12 +15,12 @@ import { reapSandboxes } from "../sandbox/reaper.ts";
 import { createApp } from "../server/app.ts";
 import { type Listening, listen } from "../server/listen.ts";
 import { Store } from "../store/store.ts";
-import { evaluatesFromRecord } from "../tasks/registry.ts";
 import type { Log } from "../telemetry/log.ts";
 import { acceptWith } from "./accept.ts";
 import { createBackends } from "./backend-service.ts";
 import type { CliContext } from "./command.ts";
 import { imageArgument } from "./image-argument.ts";
+import { taskSettings } from "./task-settings.ts";
 import { VERSION } from "./version.ts";
 
 export type Service = Listening & {
@@ -44,7 +44,7 @@ export async function startService(
   const store = new Store(config.data_dir);
   const clock = systemClock();
   const reaped = await reapSandboxes(sandboxRoot(config.data_dir));
-  const recovered = recoverJobs(store, clock, config.max_crashes, evaluatesFromRecord);
+  const recovered = recoverJobs(store, clock, config.max_crashes);
   log.info("took over the data folder", { data_dir: config.data_dir, ...reaped, ...recovered });
   const registry = new BackendRegistry();
   const backends = createBackends(registry, store, clock, log, process.env);
@@ -58,7 +58,6 @@ export async function startService(
     log,
     backends: registry,
     sandboxes: { kill: killSandbox, end: (handle) => endReported(handle, log) },
-    evaluatesFromRecord,
     spawn: (stage) => context.spawnWorker(stage, settings),
     settings: {
       pools: {
@@ -113,6 +112,7 @@ export function workerSettings(config: Config): WorkerSettings {
     apptainer: findApptainer(config.apptainer),
     bwrap: findBwrap(config.bwrap),
     minIsolation: config.min_isolation,
+    startAttempts: config.sandbox_start_attempts,
     dataDir: config.data_dir,
     defaultImage: config.image === undefined ? null : imageArgument(config.image, "image"),
     images: imageSettings(config),
@@ -128,6 +128,8 @@ export function workerSettings(config: Config): WorkerSettings {
     },
     engineCallTimeoutMs: config.engine_call_ms,
     maxReplyBytes: config.max_reply_bytes,
+    maxOutcomeBytes: config.max_outcome_bytes,
+    tasks: taskSettings(config),
   };
 }
 

@@ -3,6 +3,7 @@ import type { Backend } from "../inference/engine.ts";
 import type { Stage } from "../jobs/job.ts";
 import type { ImageSettings } from "../sandbox/images/images.ts";
 import type { DriverName, IsolationLevel, SandboxHandle } from "../sandbox/sandbox.ts";
+import type { TaskSettings } from "../tasks/settings.ts";
 import type { Verdict } from "../verifiers/verdict.ts";
 
 /** Everything that crosses between the main thread and the workers, as plain data. */
@@ -65,6 +66,8 @@ export type WorkerSettings = {
   /** The bubblewrap program, by path or name. */
   bwrap: string;
   minIsolation: IsolationLevel;
+  /** How often a start that fails for a passing reason is tried, within the time of one start. */
+  startAttempts: number;
   /** Private folder on local disk for sandboxes and what is bound into them. */
   dataDir: string;
   defaultImage: string | null;
@@ -81,4 +84,6 @@ export type WorkerSettings = {
   };
   engineCallTimeoutMs: number;
   maxReplyBytes: number;
+  maxOutcomeBytes: number;
+  tasks: TaskSettings;
 };

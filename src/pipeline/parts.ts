@@ -40,8 +40,6 @@ export type SchedulerParts = {
   backends: BackendChooser;
   sandboxes: SandboxKeeper;
   spawn: SpawnWorker;
-  /** Whether EVAL of a task kind needs nothing but what RUN recorded. */
-  evaluatesFromRecord(taskKind: string): boolean;
   settings: SchedulerSettings;
   /** A tick that can't be made durable: the service can't go on. */
   onFatal(error: unknown): void;
@@ -51,11 +49,10 @@ export type ActiveJob = {
   readonly seq: number;
   job: Job;
   readonly usesSandbox: boolean;
-  /** EVAL can be done again from what RUN left. */
-  readonly runRecorded: boolean;
   readonly worker: PoolWorker;
   readonly backendId: string | null;
-  handle: SandboxHandle | null;
+  /** Everything that may have to be killed for it: RUN has two while it ends. */
+  handles: SandboxHandle[];
   endAskedMs: number | null;
   killed: boolean;
 };

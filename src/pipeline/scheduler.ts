@@ -218,10 +218,9 @@ export class Scheduler {
       seq: row.seq,
       job,
       usesSandbox: row.uses_sandbox === 1,
-      runRecorded: job.stage === "eval" && this.#parts.evaluatesFromRecord(row.task_kind),
       worker,
       backendId: backend?.id ?? null,
-      handle,
+      handles: handle ? [handle] : [],
       endAskedMs: null,
       killed: false,
     });
@@ -237,7 +236,7 @@ export class Scheduler {
 
   #noteSandbox(event: Extract<FromWorker, { type: "sandbox_started" }>): void {
     const entry = this.active.get(event.jobId);
-    if (entry && entry.job.attempt === event.attempt) entry.handle = event.handle;
+    if (entry && entry.job.attempt === event.attempt) entry.handles.push(event.handle);
     else this.#parts.sandboxes.kill(event.handle);
   }
 
@@ -253,10 +252,9 @@ export class Scheduler {
       if (event.handle) this.#parking.end(event.handle);
       return;
     }
-    const { runRecorded } = entry;
     const outcome: JobEvent = event.error
-      ? { type: "stage_failed", error: event.error, runRecorded }
-      : { type: "stage_succeeded", runRecorded };
+      ? { type: "stage_failed", error: event.error }
+      : { type: "stage_succeeded" };
     const result: JobResult = {};
     if (event.outcome !== null) result.outcome = event.outcome;
     if (event.handle?.isolation) result.isolation = event.handle.isolation;
@@ -281,12 +279,19 @@ export class Scheduler {
   #settle(seq: number, next: Job, result?: JobResult, handle?: SandboxHandle | null): void {
     this.#parts.store.updateJob(seq, next, result);
     const sandbox = this.#parking.take(next.id) ?? handle;
-    const goesOn = next.state === "pending" && next.stage !== "init";
+    const goesOn = next.state === "pending" && next.stage !== "init" && !this.#isSpare(next);
     if (sandbox && goesOn) this.#parking.park(next.id, sandbox, next.stage);
     if (sandbox && !goesOn) this.#parking.end(sandbox);
     if (!isFinal(next)) return;
     this.#unfinished--;
     this.#ticker.afterCommit(() => this.waiters.notify(next.id));
+  }
+
+  /** EVAL's fresh sandbox, where as many wait already as may: EVAL then starts it itself. */
+  #isSpare({ stage, evalFromRecord }: Job): boolean {
+    const free = Math.max(0, this.pools.eval.freeSlots());
+    const allowed = free + this.#parts.settings.maxSandboxesAhead;
+    return stage === "eval" && evalFromRecord && this.#parking.waitingFor("eval") >= allowed;
   }
 
   /** A thread is gone or hangs: its sandboxes are killed, its jobs settled, and a fresh one takes over. */
@@ -297,14 +302,14 @@ export class Scheduler {
   ): void {
     this.#parts.log.error("a worker thread is replaced", { stage: worker.stage, code, reason });
     const entries = [...worker.jobIds].flatMap((id) => this.active.get(id) ?? []);
-    for (const { handle } of entries) if (handle) this.#parts.sandboxes.kill(handle);
+    for (const { handles } of entries) for (const it of handles) this.#parts.sandboxes.kill(it);
     this.pools[worker.stage].respawn(worker);
     this.#ticker.enqueue(() => {
       for (const entry of entries) {
         if (this.active.get(entry.job.id) !== entry) continue;
         const error = new ServiceError(code, reason).toBody();
-        const { runRecorded } = entry;
-        this.#leave(entry, { type: "stage_failed", error, runRecorded }, {}, entry.handle);
+        for (const handle of entry.handles) this.#parking.end(handle);
+        this.#leave(entry, { type: "stage_failed", error }, {}, null);
       }
     });
   }

@@ -50,9 +50,10 @@ export class BestLevel {
    */
   async #probe(spec: SandboxSpec): Promise<string | null> {
     const empty = { ...spec, id: "probe", image: await emptyImage(this.#options.dataDir) };
-    const why = await this.#refusal("A", empty);
-    if (why === null) return null;
-    return (await this.#refusal("B", empty)) === null ? why : null;
+    if ((await this.#refusal("A", empty)) === null) return null;
+    if ((await this.#refusal("B", empty)) !== null) return null;
+    // Once more, so that a moment's trouble does not cost the node its level for good.
+    return await this.#refusal("A", empty);
   }
 
   /** Null: it starts. */

@@ -46,7 +46,7 @@ export function sandboxDirectory(root: string, id: string): string {
   throw new ServiceError("instance_invalid", `${id} cannot name a sandbox`);
 }
 
-/** @throws ServiceError `sandbox_start_failed`, such as for a full disk. */
+/** @throws ServiceError `disk_full`, or `sandbox_start_failed` */
 export function makeDirectory(dir: string, assets: string[]): void {
   try {
     mkdirSync(dirname(dir), { recursive: true, mode: 0o700 });
@@ -57,9 +57,10 @@ export function makeDirectory(dir: string, assets: string[]): void {
     mkdirSync(join(dir, "ro", "shell"), { mode: 0o700 });
     for (const asset of assets) linkOrCopy(asset, join(dir, "ro", assetName(asset)));
   } catch (error) {
-    throw new ServiceError("sandbox_start_failed", `cannot make ${dir}: ${error}`, {
-      cause: error,
-    });
+    const { code } = error as NodeJS.ErrnoException;
+    const isFull = code === "ENOSPC" || code === "EDQUOT";
+    const what = `cannot make ${dir}: ${error}`;
+    throw new ServiceError(isFull ? "disk_full" : "sandbox_start_failed", what, { cause: error });
   }
 }
 

@@ -8,6 +8,7 @@ import { hostLaunch } from "./host.ts";
 import { checkImage } from "./image.ts";
 import type { DriverName, IsolationLevel, SandboxDriver, SandboxSpec } from "./sandbox.ts";
 import { type Launch, startSupervisor } from "./start.ts";
+import { startWithAttempts } from "./start-attempts.ts";
 
 export type DriverOptions = {
   /** Ours alone, on a local disk: `assets/` and configuration go here, sandboxes into `sandboxes/`. */
@@ -18,6 +19,8 @@ export type DriverOptions = {
   bwrap: string;
   /** Below this level no sandbox starts. */
   minIsolation: IsolationLevel;
+  /** How often a start that fails for a passing reason is tried, within the time of one start. */
+  startAttempts: number;
 };
 
 /** Where a data folder's sandboxes are: for the reaper. */
@@ -54,11 +57,14 @@ export function createDriver(name: DriverName, options: DriverOptions): SandboxD
     async start(spec, signal) {
       signal.throwIfAborted();
       await checkImage(spec.image, { mounts: name === "apptainer" });
-      try {
-        return await best.start(spec, signal);
-      } catch (error) {
-        throw launcher.explain(error);
-      }
+      const explained = async (spec: SandboxSpec, signal: AbortSignal) => {
+        try {
+          return await best.start(spec, signal);
+        } catch (error) {
+          throw launcher.explain(error);
+        }
+      };
+      return await startWithAttempts(explained, spec, options.startAttempts, signal);
     },
   };
 }

@@ -71,6 +71,9 @@ const MIGRATIONS: string[] = [
   DROP INDEX jobs_pending;
   CREATE INDEX jobs_claimable ON jobs (stage, seq) WHERE state = 'pending' AND not_before_ms IS NULL;
   CREATE INDEX jobs_delayed ON jobs (not_before_ms) WHERE not_before_ms IS NOT NULL;`,
+  `ALTER TABLE jobs ADD COLUMN eval_from_record INTEGER NOT NULL DEFAULT 0;
+   ALTER TABLE jobs ADD COLUMN rescore_of TEXT;
+   CREATE INDEX jobs_rescores ON jobs (rescore_of) WHERE rescore_of IS NOT NULL;`,
 ];
 
 /** Brings the schema to this version's. @throws ServiceError when a newer rolloutd wrote the file. */

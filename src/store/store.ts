@@ -24,6 +24,8 @@ export type NewRow = {
   needsBackend: boolean;
   instance: string;
   options: string;
+  /** Of a job that begins with EVAL: what another job's RUN left, and that job's id. */
+  rescore?: { of: string; outcome: string };
 };
 
 /** Which waiting jobs may be claimed now. */
@@ -86,6 +88,9 @@ export class Store implements Disposable {
       options: row.options,
       limits: JSON.stringify(job.limits),
       num_attempts: job.numAttempts,
+      eval_from_record: job.evalFromRecord ? 1 : 0,
+      rescore_of: row.rescore?.of ?? null,
+      outcome: row.rescore?.outcome ?? null,
       created_ms: job.createdMs,
       deadline_ms: job.deadlineMs,
     }) as { seq: number };
@@ -257,6 +262,9 @@ function prepareStatements(db: BunSQLiteDatabase) {
         options: p("options"),
         limits: p("limits"),
         num_attempts: p("num_attempts"),
+        eval_from_record: p("eval_from_record"),
+        rescore_of: p("rescore_of"),
+        outcome: p("outcome"),
         created_ms: p("created_ms"),
         deadline_ms: p("deadline_ms"),
       })

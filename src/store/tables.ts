@@ -43,6 +43,10 @@ export const jobs = sqliteTable("jobs", {
   failures: text(),
   /** A job that is to be tried again is not claimed before; cleared when that time has come. */
   not_before_ms: integer(),
+  /** Whether EVAL needs only `outcome`. */
+  eval_from_record: integer().notNull(),
+  /** The job whose outcome this one scores again. */
+  rescore_of: text(),
 });
 
 export const trajectories = sqliteTable("trajectories", {

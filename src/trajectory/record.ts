@@ -3,8 +3,24 @@ import type { FinishReason, Message, ToolSchema } from "../inference/engine.ts";
 /** Why the agent stopped. A stop is an outcome to be scored; a failure is an error instead. */
 export type StopReason = "finish" | "answer" | "max_turns" | "loop" | "context" | "length" | "done";
 
-/** What RUN leaves for EVAL and for the result; stored as JSON. */
-export type Outcome = { stop_reason: StopReason; final_message: string | null; turns: number };
+/** A file that RUN took from the agent's sandbox. `path` is relative to what the kind names. */
+export type OutcomeFile = { path: string; base64: string; mode?: number };
+
+/**
+ * What RUN leaves for EVAL and for the result; stored as JSON, and bounded as a whole by `max_outcome_bytes`.
+ * The policy has written it: EVAL trusts none of it.
+ */
+export type Outcome = {
+  stop_reason: StopReason;
+  final_message: string | null;
+  turns: number;
+  patch?: string;
+  files?: OutcomeFile[];
+  /** What was left out or looked suspicious, for people. */
+  flags?: string[];
+  /** A kind's own state, such as the session of a server that verifies. */
+  state?: unknown;
+};
 
 /** One call of a model and what the environment answered. */
 export type Turn = {

@@ -38,6 +38,8 @@ const WAITING: JobRow = {
   num_attempts: 3,
   failures: null,
   not_before_ms: null,
+  eval_from_record: 1,
+  rescore_of: null,
 };
 const VIEW: RolloutView = {
   id: "a",
@@ -55,6 +57,7 @@ const VIEW: RolloutView = {
   turns: null,
   error: null,
   backend_id: null,
+  rescore_of: null,
   isolation: null,
   timings: {
     init: { queued_ms: 1, active_ms: 2 },

@@ -70,6 +70,7 @@ export async function setup(
     apptainer: name === "apptainer" ? required("ROLLOUTD_APPTAINER") : "",
     bwrap: name === "bubblewrap" ? required("ROLLOUTD_BWRAP") : "",
     minIsolation: "B",
+    startAttempts: 1,
     ...options,
   });
   const handles: SandboxHandle[] = [];

@@ -31,7 +31,6 @@ function setup({ held = false } = {}) {
       release: () => {},
     },
     sandboxes: { kill: () => {}, end: async () => {} },
-    evaluatesFromRecord: () => true,
     spawn: (_stage: Stage) => {
       const thread = new FakeThread();
       threads.push(thread);

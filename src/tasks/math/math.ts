@@ -21,11 +21,10 @@ const WARM_UP_TIMEOUT_MS = 60_000;
 export const math: TaskKind<MathInstance> = {
   name: "math",
   dataSources: ["math", "deepscaler"],
-  usesSandbox: true,
   needsBackend: true,
-  evalUsesSandbox: false,
   tools: ["execute_ipython_cell", "think", "finish"],
   parse: parseMathRow,
+  sandboxes: () => ({ agent: true, evaluation: "none", image: null }),
 
   async init(_instance, sandbox, signal) {
     const start = { startTimeoutMs: PYTHON_START_TIMEOUT_MS, signal };
