@@ -14,11 +14,6 @@ const SRC = join(ROOT, "src");
  */
 const TABLE: Record<string, { from?: string[]; types?: string[] }> = {
   "main.ts": { from: ["cli", "pipeline"] },
-  compat: {
-    from: ["server", "protocol", "jobs"],
-    types: ["pipeline", "store", "inference", "trajectory"],
-  },
-  clients: {},
   cli: {
     from: [
       "server",
@@ -31,6 +26,10 @@ const TABLE: Record<string, { from?: string[]; types?: string[] }> = {
       "simulator",
     ].concat(["clients", "compat", "jobs", "telemetry", "config.ts"]),
     types: ["trajectory"],
+  },
+  compat: {
+    from: ["server", "protocol", "jobs"],
+    types: ["pipeline", "store", "inference", "trajectory"],
   },
   worker: {
     from: ["tasks", "agent", "trajectory", "sandbox", "inference", "telemetry"],
@@ -52,6 +51,7 @@ const TABLE: Record<string, { from?: string[]; types?: string[] }> = {
   sandbox: { types: ["telemetry"] },
   inference: {},
   simulator: {},
+  clients: {},
   verifiers: {},
   jobs: {},
   telemetry: {},
