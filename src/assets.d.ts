@@ -10,3 +10,7 @@ declare module "*.bin" {
   const path: string;
   export default path;
 }
+declare module "*.proto" {
+  const text: string;
+  export default text;
+}

@@ -12,6 +12,7 @@ export const ERRORS = {
   unknown_task_kind: { status: 400, boundary: "client", retryable: false },
   not_found: { status: 404, boundary: "client", retryable: false },
   method_not_allowed: { status: 405, boundary: "client", retryable: false },
+  not_acceptable: { status: 406, boundary: "client", retryable: false },
   body_too_large: { status: 413, boundary: "client", retryable: false },
   id_conflict: { status: 422, boundary: "client", retryable: false },
   queue_full: { status: 429, boundary: "service", retryable: true },

@@ -1,6 +1,6 @@
 import { ServiceError } from "../errors.ts";
 import type { Message, ToolCall } from "../inference/engine.ts";
-import type { StopReason } from "../trajectory/record.ts";
+import type { StopReason, ToolStatus } from "../trajectory/record.ts";
 import type { Recorder } from "../trajectory/recorder.ts";
 import type { Dialogue, ModelTurn } from "./dialogue.ts";
 import { isLooping, type Step } from "./stop-rules.ts";
@@ -43,7 +43,10 @@ export async function runAgent(options: AgentOptions): Promise<AgentOutcome> {
     if (reply === "context") return stop(recorder, "context", null);
     signal.throwIfAborted();
     const calls = reply.message.tool_calls ?? [];
-    if (reply.finishReason === "length") return stop(recorder, "length", reply.message.content);
+    if (reply.finishReason === "length") {
+      for (const call of calls) notCarriedOut(recorder, call);
+      return stop(recorder, "length", reply.message.content);
+    }
     if (calls.length === 0) {
       const { content } = reply.message;
       if (options.isAnswer(content)) return stop(recorder, "answer", content);
@@ -92,31 +95,46 @@ async function runTool(
 ): Promise<ToolResult> {
   const startMs = performance.now();
   const { name, arguments: text } = call.function;
-  const problem = malformedCalls.get(call.id);
-  const result = problem ? refusal(problem) : await invoke(options.tools, name, text);
+  const malformed = malformedCalls.get(call.id);
+  const { status, ...result } = malformed
+    ? refusal(malformed.status, malformed.problem)
+    : await invoke(options.tools, name, text);
   options.signal.throwIfAborted();
-  if (result.finish !== undefined) return result;
   const durationMs = Math.round((performance.now() - startMs) * 1000) / 1000;
+  const run = { name, status, duration_ms: durationMs };
+  if (result.finish !== undefined) {
+    options.recorder.observe(null, run);
+    return result;
+  }
   const message = { role: "tool", content: result.text, tool_call_id: call.id } as const;
   options.dialogue.add(message);
-  options.recorder.observe(message, { name, duration_ms: durationMs, ok: result.ok });
+  options.recorder.observe(message, run);
   steps.push({ action: `${name} ${text}`, observation: result.text, ok: result.ok });
   return result;
 }
 
+type Called = ToolResult & { status: ToolStatus };
+
 /** A call that can't be carried out is the model's mistake: it is told, and may try again. */
-async function invoke(tools: Tool[], name: string, text: string): Promise<ToolResult> {
+async function invoke(tools: Tool[], name: string, text: string): Promise<Called> {
   const tool = tools.find((candidate) => candidate.schema.function.name === name);
   if (!tool) {
     const names = tools.map((candidate) => candidate.schema.function.name).join(", ");
-    return refusal(`there is no tool "${name}". The tools are: ${names}`);
+    return refusal("unknown_tool", `there is no tool "${name}". The tools are: ${names}`);
   }
   const args = parseArguments(text);
-  return typeof args === "string" ? refusal(args) : tool.run(args);
+  if (typeof args === "string") return refusal("malformed", args);
+  const result = await tool.run(args);
+  return { ...result, status: result.ok ? "ok" : result.timedOut ? "timeout" : "tool_error" };
 }
 
-function refusal(problem: string): ToolResult {
-  return { text: `ERROR: ${problem}.`, ok: false };
+function refusal(status: ToolStatus, problem: string): Called {
+  return { text: `ERROR: ${problem}.`, ok: false, status };
+}
+
+/** A turn that was cut off ends the rollout, so none of its calls is answered. */
+function notCarriedOut(recorder: Recorder, { function: { name } }: ToolCall): void {
+  recorder.observe(null, { name, status: "truncated", duration_ms: 0 });
 }
 
 function parseArguments(text: string): Record<string, unknown> | string {

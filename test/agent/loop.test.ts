@@ -18,8 +18,11 @@ describe("a rollout ends", () => {
       completion_tokens: 2,
       started_ms: expect.any(Number),
       engine_ms: 0,
+      queue_ms: null,
+      first_token_ms: null,
       cached_tokens: null,
       weight_version: null,
+      weight_spans: [],
     };
     expect(t.trajectory()).toEqual({
       version: 1,
@@ -38,9 +41,13 @@ describe("a rollout ends", () => {
         {
           ...turn,
           message: 1,
-          tools: [{ name: "think", message: 2, duration_ms: expect.any(Number), ok: true }],
+          tools: [{ name: "think", status: "ok", message: 2, duration_ms: expect.any(Number) }],
         },
-        { ...turn, message: 3, tools: [] },
+        {
+          ...turn,
+          message: 3,
+          tools: [{ name: "finish", status: "ok", message: null, duration_ms: expect.any(Number) }],
+        },
       ],
       stop_reason: "finish",
     });
@@ -73,7 +80,10 @@ describe("a rollout ends", () => {
     const t = setup({ script: [{ ...cut, finishReason: "length" }] });
     expect(await t.run()).toEqual({ stopReason: "length", finalMessage: "I was about to" });
     expect(t.thoughts).toEqual([]);
-    expect(t.trajectory()).toMatchObject({ stop_reason: "length", turns: [{ tools: [] }] });
+    expect(t.trajectory()).toMatchObject({
+      stop_reason: "length",
+      turns: [{ tools: [{ name: "think", status: "truncated", message: null, duration_ms: 0 }] }],
+    });
   });
 
   test("where the engine has no room for the conversation, and keeps what it has", async () => {
@@ -136,7 +146,12 @@ describe("a call that can't be carried out is told to the model, which goes on",
     const content = typeof told === "string" ? told : expect.stringMatching(told);
     expect(messages[2]).toEqual({ role: "tool", content, tool_call_id: "call_0" });
     expect(turns[0]?.tools).toEqual([
-      { name, message: 2, duration_ms: expect.any(Number), ok: false },
+      {
+        name,
+        status: name === "dig" ? "unknown_tool" : "malformed",
+        message: 2,
+        duration_ms: expect.any(Number),
+      },
     ]);
   });
 
@@ -157,9 +172,9 @@ test("each tool of a message is answered under the id of its call, in order", as
     { role: "tool", content: "n is 1", tool_call_id: "call_0" },
     { role: "tool", content: "n is 2", tool_call_id: "call_1" },
   ]);
-  expect(turns[0]?.tools.map(({ message, ok }) => [message, ok])).toEqual([
-    [2, true],
-    [3, false],
+  expect(turns[0]?.tools.map(({ message, status }) => [message, status])).toEqual([
+    [2, "ok"],
+    [3, "tool_error"],
   ]);
 });
 

@@ -54,12 +54,12 @@ export function messageTokens(
 
 /** A turn that was broken off and resumed has several sampled spans with nothing between them. */
 function sampledStretches({ spans }: TokenSegment): { start: number; end: number }[] {
-  const stretches: { start: number; end: number }[] = [];
-  for (const { kind, start, end } of spans) {
+  const stretches: { start: number; end: number; turn: number | undefined }[] = [];
+  for (const { kind, start, end, turn } of spans) {
     if (kind !== "sampled") continue;
     const last = stretches.at(-1);
-    if (last?.end === start) last.end = end;
-    else stretches.push({ start, end });
+    if (last?.end === start && last.turn === turn) last.end = end;
+    else stretches.push({ start, end, turn });
   }
   return stretches;
 }
