@@ -2,7 +2,15 @@ import type { FinishReason, Message, ToolSchema } from "../inference/engine.ts";
 import type { WeightSpan } from "../inference/generate.ts";
 
 /** Why the agent stopped. A stop is an outcome to be scored; a failure is an error instead. */
-export type StopReason = "finish" | "answer" | "max_turns" | "loop" | "context" | "length" | "done";
+export type StopReason =
+  | "finish"
+  | "answer"
+  | "max_turns"
+  | "loop"
+  | "context"
+  | "length"
+  | "token_budget"
+  | "done";
 
 /** A file that RUN took from the agent's sandbox. `path` is relative to what the kind names. */
 export type OutcomeFile = { path: string; base64: string; mode?: number };

@@ -2,6 +2,7 @@ import { ServiceError, toErrorBody } from "../errors.ts";
 import type { Message, ToolSchema } from "../inference/engine.ts";
 import type { StageFinished, StartStage } from "../pipeline/messages.ts";
 import type { RolloutOptions } from "../protocol/rollout.ts";
+import { driveAgent } from "../tasks/drive-agent.ts";
 import { taskKindByName } from "../tasks/registry.ts";
 import { NO_SANDBOX } from "../tasks/sandbox-plan.ts";
 import type { TaskKind } from "../tasks/task-kind.ts";
@@ -112,19 +113,21 @@ class StageRun {
   async #run(instance: any): Promise<Result> {
     const { backend } = this.#start;
     const options: RolloutOptions = JSON.parse(this.#start.options);
-    const outcome: Outcome = await this.sandboxes.use(this.#keepsSandbox, (sandbox, signal) =>
-      this.#kind.run(instance, {
+    const outcome: Outcome = await this.sandboxes.use(this.#keepsSandbox, (sandbox, signal) => {
+      const context = {
         jobId: this.#start.jobId,
         options,
         settings: this.#parts.settings.tasks,
         sandbox,
-        converse: (prompt, tools) => this.#converse(options, prompt, tools),
+        converse: (prompt: Message[], tools: ToolSchema[]) =>
+          this.#converse(options, prompt, tools),
         backendId: backend?.id ?? null,
         recorder: this.#recorder,
         agentDone: () => this.sandboxes.startFresh(this.#plan),
         signal,
-      }),
-    );
+      };
+      return this.#kind.run(instance, { ...context, agent: (task) => driveAgent(context, task) });
+    });
     this.#recorder.validate();
     return { outcome: bounded(outcome, this.#parts.settings.maxOutcomeBytes), verdict: null };
   }
