@@ -1,5 +1,6 @@
 import { Hono } from "hono";
-import { ServiceError, toErrorBody } from "../errors.ts";
+import { ServiceError } from "../errors.ts";
+import { errorResponse } from "./error-response.ts";
 import type { ServerEnv, ServerParts } from "./parts.ts";
 import { backendRoutes } from "./routes/backends.ts";
 import { healthRoutes } from "./routes/health.ts";
@@ -18,9 +19,4 @@ export function createApp(parts: ServerParts): Hono<ServerEnv> {
   });
   app.onError((error) => errorResponse(error));
   return app;
-}
-
-function errorResponse(error: unknown): Response {
-  const status = error instanceof ServiceError ? error.status : 500;
-  return Response.json({ error: toErrorBody(error) }, { status: status === 200 ? 500 : status });
 }

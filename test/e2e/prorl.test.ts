@@ -112,9 +112,8 @@ describe("ProRL's routes, as its clients use them", () => {
         ...{ instance_id: "six", trajectory_id: index, resolved: true, reward: 1, finish: true },
         ...{ success: true, error: null, critical_error: null, filter: false },
       });
-      expect(result.messages.map(({ role }) => role).slice(-3)).toEqual([
-        ...["assistant", "tool", "assistant"],
-      ]);
+      const roles = result.messages.map(({ role }) => role);
+      expect(roles.slice(-3)).toEqual(["assistant", "tool", "assistant"]);
       expect(result.messages.at(-1)?.tool_calls?.[0]?.name).toBe("finish");
       expect(result.tools.length).toBeGreaterThan(0);
     }

@@ -1,12 +1,10 @@
 import { ServiceError } from "../../errors.ts";
-import { isFinal } from "../../jobs/job.ts";
 import type { Submission } from "../../pipeline/parts.ts";
 import type { Scheduler } from "../../pipeline/scheduler.ts";
 import type { EngineRoute, RolloutRequest } from "../../protocol/rollout.ts";
 import { viewRollout } from "../../protocol/view.ts";
 import type { Store } from "../../store/store.ts";
-import type { JobRow } from "../../store/tables.ts";
-import type { Trajectory } from "../../trajectory/record.ts";
+import { finishedRollout, storedTrajectory } from "../finished.ts";
 import { Calls } from "./calls.ts";
 import { type ProcessRequest, readProcessRequest } from "./process-request.ts";
 import { type ProrlResult, prorlResult } from "./result.ts";
@@ -38,9 +36,6 @@ export type ProrlParts = {
   tokenizerFolder(name: string): string;
   settings: ProrlSettings;
 };
-
-/** How long one look for a rollout's end lasts; only the client's patience ends the wait as a whole. */
-const WAIT_MS = 60_000;
 
 export const NOT_RUNNING = "Server is not running. Please start the server first.";
 export const NO_ADDRESSES =
@@ -76,7 +71,8 @@ export class ProrlGateway {
     this.#state = "stopping";
     const rollouts = [...this.#calls.open].map(({ rolloutId }) => rolloutId);
     await Promise.all(rollouts.map((id) => this.#parts.scheduler.cancel(id)));
-    await Promise.all(rollouts.map((id) => this.#finished(id, new AbortController().signal)));
+    const forever = new AbortController().signal;
+    await Promise.all(rollouts.map((id) => finishedRollout(this.#parts, id, forever)));
     this.#calls.forgetAll();
     this.#state = "stopped";
   }
@@ -104,12 +100,12 @@ export class ProrlGateway {
     const { call, fresh } = this.#calls.enter(request.jobId, body);
     try {
       if (fresh) await scheduler.submit([this.#submission(request, call.rolloutId)]);
-      const row = await this.#finished(call.rolloutId, signal);
+      const row = await finishedRollout(this.#parts, call.rolloutId, signal);
       if (!row) {
         this.#calls.left(call);
         return null;
       }
-      const result = prorlResult(request, viewRollout(row), this.#trajectory(row), {
+      const result = prorlResult(request, viewRollout(row), storedTrajectory(this.#parts, row), {
         inputIds: this.#parts.settings.inputIds,
       });
       this.#calls.answered(call);
@@ -127,21 +123,5 @@ export class ProrlGateway {
     const { timeoutMs } = settings;
     const { rollout, route } = toRollout(request, { id, modelDir, timeoutMs });
     return accept(rollout, route);
-  }
-
-  /** The finished row; null when `signal` aborts before, or the service stops. */
-  async #finished(id: string, signal: AbortSignal): Promise<JobRow | null> {
-    const { store, scheduler } = this.#parts;
-    for (;;) {
-      const row = store.jobById(id);
-      if (row && isFinal(row)) return row;
-      if (signal.aborted || scheduler.draining) return null;
-      await scheduler.waiters.job(id, WAIT_MS, signal);
-    }
-  }
-
-  #trajectory(row: JobRow): Trajectory | null {
-    const stored = this.#parts.store.trajectory(row.seq);
-    return stored && JSON.parse(stored.record.toString());
   }
 }

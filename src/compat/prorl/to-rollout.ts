@@ -26,7 +26,10 @@ export function toRollout(
         ...(seed !== null && { seed }),
         ...(maxTokens !== null && { max_tokens: maxTokens }),
       },
-      agent: { max_turns: params.maxIterations },
+      agent: {
+        max_turns: params.maxIterations,
+        ...(params.strictLoopDetector && { stuck: "strict" as const }),
+      },
       chat: {
         template_kwargs: { enable_thinking: params.enableThinking },
         ...(byTokens && { history: "keep" as const }),
