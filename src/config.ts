@@ -65,6 +65,17 @@ export const SETTINGS = {
     "auto",
     "that server's kind, where it is not to be found out; text leaves token ids aside",
   ),
+  balancing: setting(
+    z.enum(["least-work", "min-heap", "round-robin", "static", "consistent-hash"]),
+    "least-work",
+    "which backend a rollout goes to; all but least-work are there for comparison",
+  ),
+  backend_turns: setting(count, 1_024, "calls of one backend at once; more wait for their turn"),
+  backend_wait_ms: setting(ms, 300_000, "how long a call waits while no backend works"),
+  turn_retries: setting(whole(0), 3, "times that a call is tried again when its engine fails"),
+  backend_failures: setting(count, 5, "failed calls in a row that take a backend out"),
+  backend_eject_ms: setting(ms, 1_000, "how long at first; twice as long each further time"),
+  backend_max_eject_ms: setting(ms, 30_000, "how long a backend is out between two probes at most"),
   init_slots: setting(count, 16 * cores, "jobs in INIT at once"),
   run_slots: setting(count, 64, "jobs in RUN at once"),
   eval_slots: setting(count, 16 * cores, "jobs in EVAL at once"),
@@ -131,6 +142,26 @@ export const SETTINGS = {
   ),
   sandbox_memory_bytes: setting(bytes, 4 * 1024 ** 3, "memory of a sandbox's processes together"),
   sandbox_disk_bytes: setting(bytes, 16 * 1024 ** 3, "what a sandbox may write to the disk"),
+  prorl_timeout_ms: setting(
+    ms,
+    300_000,
+    "ProRL's API: the work of one rollout in its three stages together, queues left out",
+  ),
+  prorl_input_ids: setting(
+    flag,
+    true,
+    "ProRL's API: each assistant message carries its whole prompt, which makes results quadratic",
+  ),
+  compat_adopt_ms: setting(
+    ms,
+    60_000,
+    "ProRL's and NeMo Gym's API: how long a rollout that lost its client waits for it to come back",
+  ),
+  gym_status_mode: setting(
+    z.enum(["collector", "rl"]),
+    "collector",
+    "NeMo Gym's API: answer failures of the infrastructure with 200 (its command line) or 503 (NeMo RL)",
+  ),
   log_level: setting(z.enum(["info", "warn", "error", "silent"]), "info", "what is logged"),
 } as const;
 

@@ -1,10 +1,13 @@
 import { ServiceError } from "../errors.ts";
+import type { Backend } from "../inference/engine.ts";
+import type { ToTurn } from "../inference/turn-messages.ts";
 import { createJob, type Ending, isFinal, type Job, type Stage } from "../jobs/job.ts";
 import { type JobEvent, transition } from "../jobs/transitions.ts";
 import type { SandboxHandle } from "../sandbox/sandbox.ts";
 import { toJob } from "../store/rows.ts";
 import type { JobResult } from "../store/store.ts";
 import type { JobRow } from "../store/tables.ts";
+import { Groups } from "./groups.ts";
 import { Ladder } from "./ladder.ts";
 import type { FromWorker, StageFinished } from "./messages.ts";
 import { Parking } from "./parking.ts";
@@ -25,6 +28,7 @@ export class Scheduler {
   readonly waiters = new Waiters();
   readonly pools: Record<Stage, Pool>;
   readonly active = new Map<string, ActiveJob>();
+  readonly groups: Groups;
   readonly #parts: SchedulerParts;
   readonly #ticker: Ticker;
   readonly #ladder: Ladder;
@@ -67,6 +71,17 @@ export class Scheduler {
         for (const pool of Object.values(this.pools)) pool.flush();
       },
     });
+    const wake = () => this.#ticker.enqueue(() => {});
+    parts.backends.connect((message) => this.#tell(message), wake);
+    this.groups = new Groups({
+      ...parts,
+      operate: (work) => this.#ticker.operate(work),
+      afterCommit: (effect) => this.#ticker.afterCommit(effect),
+      expectRoom: (count) => this.#expectRoom(count),
+      insertJob: (submission) => this.#insert(submission),
+      endJob: (id) => this.#requestEnd(id, "cancel"),
+    });
+    this.#ticker.enqueue(() => this.groups.resume());
   }
 
   get unfinished(): number {
@@ -80,22 +95,26 @@ export class Scheduler {
   /** Accepts all of `submissions`, or none. Resolves when they are durable. */
   submit(submissions: Submission[]): Promise<Submitted[]> {
     return this.#ticker.operate(() => {
-      if (this.#draining) throw new ServiceError("shutting_down", "the service is stopping");
       const fresh = this.#withoutKnown(submissions);
-      if (this.#unfinished + fresh.size > this.#parts.settings.maxQueuedJobs) {
-        const message = `the queue is full (${this.#unfinished} unfinished jobs)`;
-        throw new ServiceError("queue_full", message, { mend: "submit again later" });
-      }
-      const nowMs = this.#parts.clock.nowMs();
-      for (const { job, row } of fresh) {
-        this.#parts.store.insertJob(createJob(job, nowMs), row);
-        this.#unfinished++;
-      }
+      this.#expectRoom(fresh.size);
+      for (const submission of fresh) this.#insert(submission);
       return submissions.map((submission) => ({
         id: submission.job.id,
         created: fresh.has(submission),
       }));
     });
+  }
+
+  #expectRoom(count: number): void {
+    if (this.#draining) throw new ServiceError("shutting_down", "the service is stopping");
+    if (this.#unfinished + count <= this.#parts.settings.maxQueuedJobs) return;
+    const message = `the queue is full (${this.#unfinished} unfinished jobs)`;
+    throw new ServiceError("queue_full", message, { mend: "submit again later" });
+  }
+
+  #insert({ job, row }: Submission): number {
+    this.#unfinished++;
+    return this.#parts.store.insertJob(createJob(job, this.#parts.clock.nowMs()), row);
   }
 
   /** The first rung of the ladder, for one job. Null when it does not exist. */
@@ -132,6 +151,7 @@ export class Scheduler {
   async drain(graceMs: number, hurry: Promise<unknown>): Promise<{ handedBack: number }> {
     this.#draining = true;
     this.waiters.notifyAll();
+    this.groups.waiters.notifyAll();
     let until = this.#parts.clock.nowMs() + graceMs;
     hurry.then(() => {
       until = 0;
@@ -180,6 +200,8 @@ export class Scheduler {
       const backend = stage !== "run" || this.#parts.backends.available();
       for (const row of this.#parts.store.claimable({ stage, limit, sandbox, backend })) {
         if (row.uses_sandbox && starts-- <= 0) continue;
+        // Each that is placed may take the room of the next.
+        if (stage === "run" && row.needs_backend && !this.#parts.backends.available()) continue;
         this.#claim(row);
       }
     }
@@ -199,7 +221,7 @@ export class Scheduler {
   #claim(row: JobRow): void {
     const job = transition(toJob(row), { type: "stage_started" }, this.#parts.clock.nowMs());
     const needsBackend = job.stage === "run" && row.needs_backend === 1;
-    const backend = needsBackend ? this.#parts.backends.acquire(row.backend_id) : null;
+    const backend = needsBackend ? this.#placeOf(row) : null;
     const handle = this.#parking.take(job.id);
     const worker = this.pools[job.stage].start({
       type: "start",
@@ -226,9 +248,25 @@ export class Scheduler {
     });
   }
 
+  /** Rollouts of the same instance are a group. */
+  #placeOf({ id: jobId, seq: ordinal, backend_id: preferredId, instance }: JobRow): Backend {
+    const group = Bun.hash(instance).toString(36);
+    return this.#parts.backends.acquire({ jobId, ordinal, group, preferredId });
+  }
+
+  /** To the thread that works on a job. Nothing of it is durable, so it waits for no commit. */
+  #tell(message: ToTurn): void {
+    const entry = this.active.get(message.jobId);
+    if (!entry || entry.job.attempt !== message.attempt) return;
+    if (entry.worker.outbox.push(message) > 1) return;
+    queueMicrotask(() => this.pools[entry.worker.stage].flush());
+  }
+
   #receive(events: FromWorker[]): void {
     for (const event of events) {
       if (event.type === "sandbox_started") this.#noteSandbox(event);
+      else if (event.type === "turn_wanted" || event.type === "turn_ended")
+        this.#parts.backends.receive(event);
       else if (event.type === "stage_finished")
         this.#ticker.enqueue(() => this.#stageFinished(event));
     }
@@ -257,6 +295,7 @@ export class Scheduler {
       : { type: "stage_succeeded" };
     const result: JobResult = {};
     if (event.outcome !== null) result.outcome = event.outcome;
+    if (event.sampledTokens) result.sampledTokens = event.sampledTokens;
     if (event.handle?.isolation) result.isolation = event.handle.isolation;
     if (event.verdict !== null) result.verdict = event.verdict;
     if (event.trajectory !== null) {
@@ -270,7 +309,9 @@ export class Scheduler {
     const next = transition(entry.job, event, this.#parts.clock.nowMs());
     this.active.delete(next.id);
     entry.worker.jobIds.delete(next.id);
-    if (entry.backendId) this.#parts.backends.release(entry.backendId);
+    if (entry.backendId) {
+      this.#parts.backends.release(next.id, event.type === "stage_succeeded");
+    }
     // A verdict that lost the race against a cancel is not a reward.
     if (next.state !== "succeeded") delete result.verdict;
     this.#settle(entry.seq, next, result, handle);
@@ -284,6 +325,7 @@ export class Scheduler {
     if (sandbox && !goesOn) this.#parking.end(sandbox);
     if (!isFinal(next)) return;
     this.#unfinished--;
+    this.groups.jobEnded(seq);
     this.#ticker.afterCommit(() => this.waiters.notify(next.id));
   }
 

@@ -3,6 +3,7 @@ import { ServiceError } from "../errors.ts";
 import { errorResponse } from "./error-response.ts";
 import type { ServerEnv, ServerParts } from "./parts.ts";
 import { backendRoutes } from "./routes/backends.ts";
+import { groupRoutes } from "./routes/groups.ts";
 import { healthRoutes } from "./routes/health.ts";
 import { rolloutRoutes } from "./routes/rollouts.ts";
 
@@ -11,6 +12,7 @@ export function createApp(parts: ServerParts): Hono<ServerEnv> {
   const app = new Hono<ServerEnv>();
   app.route("/", healthRoutes(parts));
   app.route("/v1/rollouts", rolloutRoutes(parts));
+  app.route("/v1/groups", groupRoutes(parts));
   app.route("/v1/backends", backendRoutes(parts));
   app.notFound((c) => {
     const message = `there is no ${c.req.method} ${c.req.path}`;

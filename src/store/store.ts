@@ -6,6 +6,7 @@ import type { Job, Stage, State } from "../jobs/job.ts";
 import { isFinal } from "../jobs/job.ts";
 import type { Verdict } from "../verifiers/verdict.ts";
 import { closeDatabase, openDatabase } from "./database.ts";
+import { GroupStore } from "./group-store.ts";
 import { toColumns } from "./rows.ts";
 import { type BackendRow, backends, type JobRow, jobs, trajectories } from "./tables.ts";
 
@@ -14,6 +15,7 @@ export type JobResult = {
   backendId?: string;
   outcome?: string;
   isolation?: "A" | "B";
+  sampledTokens?: number;
   verdict?: Verdict;
 };
 
@@ -26,6 +28,8 @@ export type NewRow = {
   options: string;
   /** Of a job that begins with EVAL: what another job's RUN left, and that job's id. */
   rescore?: { of: string; outcome: string };
+  /** Where the job is a sample of a group. */
+  member?: { groupSeq: number; sample: number };
 };
 
 /** Which waiting jobs may be claimed now. */
@@ -47,12 +51,14 @@ export class Store implements Disposable {
   readonly #raw: Database;
   readonly #db: BunSQLiteDatabase;
   readonly #statements;
+  readonly groups: GroupStore;
   #finishedSeq: number;
 
   constructor(dataDir: string) {
     this.#raw = openDatabase(dataDir);
     this.#db = drizzle(this.#raw);
     this.#statements = prepareStatements(this.#db);
+    this.groups = new GroupStore(this.#db);
     const last = this.#db
       .select({ seq: sql<number>`coalesce(max(${jobs.finished_seq}), 0)` })
       .from(jobs)
@@ -91,6 +97,8 @@ export class Store implements Disposable {
       eval_from_record: job.evalFromRecord ? 1 : 0,
       rescore_of: row.rescore?.of ?? null,
       outcome: row.rescore?.outcome ?? null,
+      group_seq: row.member?.groupSeq ?? null,
+      sample: row.member?.sample ?? null,
       created_ms: job.createdMs,
       deadline_ms: job.deadlineMs,
     }) as { seq: number };
@@ -100,6 +108,7 @@ export class Store implements Disposable {
   updateJob(seq: number, job: Job, result: JobResult = {}): void {
     const finishedSeq = isFinal(job) ? ++this.#finishedSeq : null;
     const { backendId = null, outcome = null, isolation = null, verdict } = result;
+    const sampledTokens = result.sampledTokens ?? null;
     this.#statements.update.run({
       ...toColumns(job),
       seq,
@@ -107,6 +116,7 @@ export class Store implements Disposable {
       backend_id: backendId,
       outcome,
       isolation,
+      sampled_tokens: sampledTokens,
       verdict: verdict ? JSON.stringify(verdict) : null,
       reward: verdict?.reward ?? null,
     });
@@ -212,6 +222,12 @@ export class Store implements Disposable {
       .run();
   }
 
+  /** What another probe of a backend found. */
+  saveProfile(id: string, profile: object | null): void {
+    const text = profile === null ? null : JSON.stringify(profile);
+    this.#db.update(backends).set({ profile: text }).where(eq(backends.id, id)).run();
+  }
+
   deleteBackend(id: string): void {
     this.#db.delete(backends).where(eq(backends.id, id)).run();
   }
@@ -265,6 +281,8 @@ function prepareStatements(db: BunSQLiteDatabase) {
         eval_from_record: p("eval_from_record"),
         rescore_of: p("rescore_of"),
         outcome: p("outcome"),
+        group_seq: p("group_seq"),
+        sample: p("sample"),
         created_ms: p("created_ms"),
         deadline_ms: p("deadline_ms"),
       })
@@ -278,6 +296,7 @@ function prepareStatements(db: BunSQLiteDatabase) {
         backend_id: keptUnlessInit(jobs.backend_id, "backend_id"),
         outcome: keptUnlessInit(jobs.outcome, "outcome"),
         isolation: keptUnlessInit(jobs.isolation, "isolation"),
+        sampled_tokens: keptUnlessInit(jobs.sampled_tokens, "sampled_tokens"),
         verdict: p("verdict"),
         reward: p("reward"),
       } as never)

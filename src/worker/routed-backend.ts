@@ -1,5 +1,6 @@
 import type { Backend } from "../inference/engine.ts";
 import type { EngineProfile } from "../inference/engine-profile.ts";
+import type { Turns } from "../inference/turn-gate.ts";
 import type { EngineRoute } from "../protocol/rollout.ts";
 
 /**
@@ -29,5 +30,16 @@ export function routedBackend(backend: Backend, route: EngineRoute): Backend {
     profile,
     ...(api_key !== undefined && { apiKey: api_key }),
     ...(model_dir !== undefined && { modelDir: model_dir }),
+  };
+}
+
+/** Leave for calls whose backends are called so. */
+export function routedTurns(turns: Turns, route: EngineRoute): Turns {
+  return {
+    async enter(call, signal) {
+      const lease = await turns.enter(call, signal);
+      lease.backend = routedBackend(lease.backend, route);
+      return lease;
+    },
   };
 }

@@ -10,7 +10,6 @@ import type { Outcome } from "../trajectory/record.ts";
 import { Recorder } from "../trajectory/recorder.ts";
 import type { Verdict } from "../verifiers/verdict.ts";
 import { type Engines, openDialogue } from "./open-dialogue.ts";
-import { routedBackend } from "./routed-backend.ts";
 import { type SandboxParts, StageSandboxes } from "./stage-sandboxes.ts";
 
 export type StageParts = SandboxParts & { engines: Engines };
@@ -38,13 +37,14 @@ export async function runStage(
       error: null,
       outcome,
       trajectory: stage.trajectory(),
+      ...stage.usage(),
       verdict,
     };
   } catch (thrown) {
     const error = toErrorBody(signal.aborted ? signal.reason : thrown);
     await stage.sandboxes.endAll();
     const nothing = { handle: null, outcome: null, verdict: null };
-    return { ...finished, ...nothing, error, trajectory: stage.trajectory() };
+    return { ...finished, ...nothing, error, trajectory: stage.trajectory(), ...stage.usage() };
   }
 }
 
@@ -96,6 +96,11 @@ class StageRun {
     return stage === "init" || (stage === "run" && this.#plan.evaluation === "agent");
   }
 
+  usage(): Pick<StageFinished, "sampledTokens"> {
+    const { sampledTokens } = this.#recorder;
+    return sampledTokens === null ? {} : { sampledTokens };
+  }
+
   trajectory(): string | null {
     return this.#recorder.hasContent ? this.#recorder.toJson() : null;
   }
@@ -134,12 +139,12 @@ class StageRun {
 
   #converse(options: RolloutOptions, prompt: Message[], tools: ToolSchema[]) {
     const { engines, settings } = this.#parts;
-    const { backend: chosen, jobId } = this.#start;
-    if (!chosen) throw new Error("a rollout that calls a model came without its backend");
-    const backend = options.route ? routedBackend(chosen, options.route) : chosen;
+    const { backend, jobId, attempt } = this.#start;
+    if (!backend) throw new Error("a rollout that calls a model came without its backend");
     return openDialogue(engines, {
-      ...{ jobId, backend, prompt, tools },
+      ...{ jobId, attempt, backend, prompt, tools },
       ...options.chat,
+      route: options.route,
       mode: options.tokens ?? "auto",
       sampling: options.sampling ?? {},
       callTimeoutMs: settings.engineCallTimeoutMs,

@@ -40,6 +40,9 @@ const WAITING: JobRow = {
   not_before_ms: null,
   eval_from_record: 1,
   rescore_of: null,
+  group_seq: null,
+  sample: null,
+  sampled_tokens: null,
 };
 const VIEW: RolloutView = {
   id: "a",

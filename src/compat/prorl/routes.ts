@@ -82,7 +82,7 @@ export function prorlRoutes(
 function statusFor(error: unknown): 400 | 409 | 413 | 422 | 429 | 500 | 503 {
   if (!(error instanceof ServiceError)) return 500;
   if (error instanceof WrongShape || error.code === "bad_json") return 422;
-  if (error.code === "id_conflict") return 409;
+  if (error.code === "id_conflict" || error.code === "backend_differs") return 409;
   const known = [400, 413, 429, 503] as const;
   return known.find((status) => status === error.status) ?? 500;
 }
