@@ -168,7 +168,8 @@ describe("ProRL's routes, as its clients use them", () => {
     for (const call of stopped) {
       const { status, result } = await call;
       expect([status, result.critical_error]).toEqual([200, "cancelled"]);
-      expect(result.messages.at(-1)?.role).toBe("assistant");
+      // Empty where it was stopped in its first turn.
+      expect(["assistant", undefined]).toContain(result.messages.at(-1)?.role);
     }
   });
 
