@@ -16,7 +16,7 @@ export type Accept = (request: RolloutRequest, route?: EngineRoute) => Submissio
  *
  * @throws ServiceError `unknown_task_kind`, `invalid_field`
  */
-export function acceptWith(config: Config): Accept {
+export function acceptWith(config: Config, checkCallback: (url: string) => void): Accept {
   const settings = taskSettings(config);
   return (request, route) => {
     const { instance, sampling, agent, chat, image, tokens, limits = {} } = request;
@@ -28,6 +28,7 @@ export function acceptWith(config: Config): Accept {
       throw new ServiceError("invalid_field", message, { field: "image", mend });
     }
     const { id, ...body } = request;
+    if (request.callback_url !== undefined) checkCallback(request.callback_url);
     return {
       job: {
         id: id ?? randomUUID(),
@@ -48,7 +49,18 @@ export function acceptWith(config: Config): Accept {
         needsBackend: kind.needsBackend,
         instance: JSON.stringify(instance),
         options: JSON.stringify({ sampling, agent, chat, image, tokens, route }),
+        ...rowOptions(request),
       },
     };
+  };
+}
+
+/** What is the queue's business and not the worker's. */
+function rowOptions({ labels, priority, lease_ms, callback_url }: RolloutRequest) {
+  return {
+    ...(labels === undefined ? {} : { labels }),
+    ...(priority === undefined ? {} : { priority }),
+    ...(lease_ms === undefined ? {} : { leaseMs: lease_ms }),
+    ...(callback_url === undefined ? {} : { callbackUrl: callback_url }),
   };
 }

@@ -61,7 +61,15 @@ test("a backend from before probes looked is shown as that, and only chats", () 
   }
   using service = open(dir.path);
   expect(service.backends.list()).toMatchObject([
-    { id: "old", url: "http://h/v1", model: "m", in_flight: 0, engine: null, model_dir: null, routed: 0 },
+    {
+      id: "old",
+      url: "http://h/v1",
+      model: "m",
+      in_flight: 0,
+      engine: null,
+      model_dir: null,
+      routed: 0,
+    },
   ]);
   expect(service.registry.acquire(arrival())).not.toHaveProperty("profile");
 });

@@ -54,6 +54,7 @@ export function readRunRequest(body: unknown, id: string): RunRequest {
     row,
     rollout: {
       id,
+      labels: { api: "nemo-gym" },
       instance: instanceOf(row, user),
       agent: { system_prompt: of("system", "developer").join("\n\n"), user_prompt: user },
       sampling: {

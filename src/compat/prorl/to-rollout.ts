@@ -19,6 +19,7 @@ export function toRollout(
     rollout: {
       id,
       instance,
+      labels: { api: "prorl" },
       sampling: {
         temperature,
         top_p: topP,

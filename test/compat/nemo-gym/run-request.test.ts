@@ -25,6 +25,7 @@ describe("a row of NeMo Gym's datasets", () => {
     const body = { responses_create_params: params, expected_answer: "4", _ng_task_index: 0 };
     expect(readRunRequest(body, "r").rollout).toEqual({
       id: "r",
+      labels: { api: "nemo-gym" },
       instance: {
         data_source: "math",
         prompt: [{ role: "user", content: "2+2?" }],
