@@ -4,7 +4,19 @@ import type { TaskSettings } from "../tasks/settings.ts";
 
 /** @throws ServiceError `invalid_field` */
 export function taskSettings(config: Config): TaskSettings {
-  return { images: keyedTexts("task_images", config.task_images ?? "") };
+  return {
+    images: keyedTexts("task_images", config.task_images ?? ""),
+    tests: { totalMs: config.tests_total_ms, memoryBytes: config.test_memory_bytes },
+    agent: {
+      maxTurns: config.agent_max_turns ?? null,
+      stuck: config.agent_stuck,
+      maxIdleTurns: config.agent_max_idle_turns ?? null,
+      reminder: config.agent_reminder ?? null,
+      forcedFinish: config.agent_forced_finish,
+      maxSampledTokens: config.agent_max_sampled_tokens ?? null,
+      maxContextTokens: config.agent_max_context_tokens ?? null,
+    },
+  };
 }
 
 /** `a=x,b=y` as an object. */

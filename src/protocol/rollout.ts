@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { labelsSchema } from "./labels.ts";
 
 /** Ids go into file names, log lines and URLs, so they are kept to what is safe in all of them. */
 export const rolloutIdSchema = z
@@ -46,6 +47,20 @@ export const agentSchema = z.strictObject({
   tool_timeout_ms: milliseconds.optional(),
   /** A command that prints nothing for as long is answered for, and goes on. */
   tool_quiet_ms: milliseconds.optional(),
+  /** What a message without a tool call is told, instead of the reminder to go on. */
+  reminder: z.string().min(1).max(10_000).optional(),
+  /** How little repetition ends the rollout. */
+  stuck: z.enum(["off", "normal", "strict"]).optional(),
+  /** So many messages in a row without a tool call end it. */
+  max_idle_turns: z.int().min(1).optional(),
+  /** Tells the model before its last turn that it is the last one. */
+  forced_finish: z.boolean().optional(),
+  /** Tokens that the model may sample in all its turns together. */
+  max_sampled_tokens: z.int().min(1).optional(),
+  max_context_tokens: z.int().min(1).optional(),
+  /** Instead of the task kind's own; `{{problem}}` and the like stand for fields of the row. */
+  system_prompt: z.string().max(100_000).optional(),
+  user_prompt: z.string().min(1).max(1_000_000).optional(),
   /** Instead of the task kind's own. */
   tools: z.array(toolNameSchema).min(1).optional(),
 });
@@ -76,6 +91,20 @@ export const rolloutRequestSchema = z.strictObject({
   limits: limitsSchema.optional(),
   /** How often it may fail for reasons that are not its own; what the policy did is final. */
   num_attempts: z.int().min(1).max(20).optional(),
+  labels: labelsSchema.optional(),
+  /** One point goes before what waits for a minute less. It orders the work of one client. */
+  priority: z.int().min(-100).max(100).optional(),
+  /** It is cancelled when its lease was not renewed for as long. */
+  lease_ms: z
+    .int()
+    .min(1000)
+    .max(7 * 24 * 3600 * 1000)
+    .optional(),
+  /** Is sent the rollout when it is over, signed. */
+  callback_url: z
+    .url({ protocol: /^https?$/, error: "must be an http: or https: URL" })
+    .max(2048)
+    .optional(),
 });
 
 export const submitSchema = z.strictObject({

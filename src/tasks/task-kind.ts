@@ -1,4 +1,5 @@
 import type { Dialogue } from "../agent/dialogue.ts";
+import type { AgentOutcome } from "../agent/loop.ts";
 import type { ToolName } from "../agent/tool.ts";
 import type { Message, ToolSchema } from "../inference/engine.ts";
 import type { RolloutOptions } from "../protocol/rollout.ts";
@@ -6,6 +7,7 @@ import type { Sandbox } from "../sandbox/sandbox.ts";
 import type { Outcome } from "../trajectory/record.ts";
 import type { Recorder } from "../trajectory/recorder.ts";
 import type { Verdict } from "../verifiers/verdict.ts";
+import type { AgentTask } from "./drive-agent.ts";
 import type { SandboxPlan } from "./sandbox-plan.ts";
 import type { TaskSettings } from "./settings.ts";
 
@@ -14,7 +16,9 @@ export type RunContext = {
   options: RolloutOptions;
   settings: TaskSettings;
   sandbox: Sandbox | null;
-  /** Opens a conversation with the rollout's model, beginning with `prompt`. */
+  /** Drives the agent loop, with the tools, prompts and rules that the rollout asks for. */
+  agent(task: AgentTask): Promise<AgentOutcome>;
+  /** For a kind with a loop of its own. Opens a conversation with the rollout's model, beginning with `prompt`. */
   converse(prompt: Message[], tools: ToolSchema[]): Promise<Dialogue>;
   backendId: string | null;
   recorder: Recorder;
@@ -42,10 +46,15 @@ export type EvalContext = {
  */
 export interface TaskKind<I> {
   readonly name: string;
-  /** Values of `data_source` that mean this kind. */
+  /** Values of `data_source` that mean this kind; one that ends with `*` stands for all that begin so. */
   readonly dataSources: readonly string[];
   readonly needsBackend: boolean;
   readonly tools: readonly ToolName[];
+  /**
+   * EVAL runs nothing but what the policy wrote, so that a sandbox that goes beyond its memory, processes or disk
+   * is a verdict with reward 0 and not a failure.
+   */
+  readonly limitsAreVerdicts?: boolean;
   /** @throws ServiceError `invalid_field` naming the field of the row. */
   parse(row: Record<string, unknown>): I;
   sandboxes(instance: I, settings: TaskSettings): SandboxPlan;

@@ -2,7 +2,15 @@ import type { FinishReason, Message, ToolSchema } from "../inference/engine.ts";
 import type { WeightSpan } from "../inference/generate.ts";
 
 /** Why the agent stopped. A stop is an outcome to be scored; a failure is an error instead. */
-export type StopReason = "finish" | "answer" | "max_turns" | "loop" | "context" | "length" | "done";
+export type StopReason =
+  | "finish"
+  | "answer"
+  | "max_turns"
+  | "loop"
+  | "context"
+  | "length"
+  | "token_budget"
+  | "done";
 
 /** A file that RUN took from the agent's sandbox. `path` is relative to what the kind names. */
 export type OutcomeFile = { path: string; base64: string; mode?: number };
@@ -43,8 +51,10 @@ export type Turn = {
   cached_tokens: number | null;
   /** Of the turn's last token. */
   weight_version: string | null;
-  /** Which of the turn's sampled ids are of which version; empty where the engine does not say. */
+  /** Which of the turn's sampled ids are of which version; empty where nobody knows. */
   weight_spans: WeightSpan[];
+  /** For leave to call, which is not in `engine_ms`: weights change, or its backend has enough to do. */
+  waited_ms: number;
   tools: ToolRun[];
 };
 

@@ -23,6 +23,7 @@ describe("a rollout ends", () => {
       cached_tokens: null,
       weight_version: null,
       weight_spans: [],
+      waited_ms: 0,
     };
     expect(t.trajectory()).toEqual({
       version: 1,
@@ -116,16 +117,35 @@ describe("a message without a tool call that is no answer", () => {
     expect(t.engine.requests[1]?.messages.length).toBe(3);
   });
 
-  test("ends the rollout when it is the third in a row", async () => {
-    const t = setup({ script: [says("a"), says("b"), says("c"), says("d")] });
+  test("ends the rollout when it is one too many in a row, where a limit is set", async () => {
+    const script = [says("a"), says("b"), says("c"), says("d")];
+    const t = setup({ script, rules: { maxIdleTurns: 3 } });
     expect(await t.run()).toEqual({ stopReason: "loop", finalMessage: "c" });
     expect(t.engine.requests.length).toBe(3);
   });
 
   test("is no loop where a tool call came between", async () => {
     const script = [says("a"), says("b"), calls(["think", {}]), says("c"), says("d"), says("e")];
-    const t = setup({ script });
+    const t = setup({ script, rules: { maxIdleTurns: 3 } });
     expect(await t.run()).toEqual({ stopReason: "loop", finalMessage: "e" });
+  });
+
+  test("ends the rollout at the third that says the same, or at the second where that is strict", async () => {
+    const script = [says("a"), says("b"), says("b"), says("b"), says("b")];
+    const turns = async (stuck: "normal" | "strict" | "off") => {
+      const t = setup({ script, maxTurns: 5, rules: { stuck } });
+      return [(await t.run()).stopReason, t.engine.requests.length];
+    };
+    expect(await turns("normal")).toEqual(["loop", 4]);
+    expect(await turns("strict")).toEqual(["loop", 3]);
+    expect(await turns("off")).toEqual(["max_turns", 5]);
+  });
+
+  test("may give up from the second reminder on", async () => {
+    const t = setup({ script: [says("a"), says("b"), says("Answer: 4")] });
+    await t.run();
+    const reminders = t.conversation().filter((line) => CONTINUE.test(line));
+    expect(reminders.map((line) => line.includes("give up"))).toEqual([false, true]);
   });
 });
 

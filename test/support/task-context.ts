@@ -1,12 +1,17 @@
 import type { Dialogue } from "../../src/agent/dialogue.ts";
+import { taskSettings } from "../../src/cli/task-settings.ts";
+import { loadConfig } from "../../src/config.ts";
+import { driveAgent } from "../../src/tasks/drive-agent.ts";
 import type { EvalContext, RunContext } from "../../src/tasks/task-kind.ts";
 import { Recorder } from "../../src/trajectory/recorder.ts";
 
-export const TASK_SETTINGS: EvalContext["settings"] = { images: {} };
+export const TASK_SETTINGS: EvalContext["settings"] = taskSettings(
+  loadConfig({ env: {}, flags: {} }),
+);
 
 /** What a stage gives a task kind, where a test says nothing else. */
 export function runContext(changes: Partial<RunContext> = {}): RunContext {
-  return {
+  const context = {
     jobId: "j",
     options: {},
     settings: TASK_SETTINGS,
@@ -18,6 +23,7 @@ export function runContext(changes: Partial<RunContext> = {}): RunContext {
     signal: new AbortController().signal,
     ...changes,
   };
+  return { agent: (task) => driveAgent(context, task), ...context };
 }
 
 export function evalContext(changes: Partial<EvalContext> = {}): EvalContext {
