@@ -57,6 +57,7 @@ export type SchedulerParts = {
 
 export type ActiveJob = {
   readonly seq: number;
+  readonly client: string;
   job: Job;
   readonly usesSandbox: boolean;
   readonly worker: PoolWorker;
