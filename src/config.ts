@@ -153,6 +153,15 @@ export const SETTINGS = {
     4 * 1024 ** 3,
     "address space of a process under a hidden test",
   ),
+  judge_url: setting(
+    z.url({ protocol: /^https?$/ }),
+    undefined,
+    "OpenAI-compatible server that compares free answers (URL with /v1)",
+  ),
+  judge_model: setting(z.string(), undefined, "the judge's model"),
+  judge_api_key_env: setting(z.string(), undefined, "name of the variable that holds its key"),
+  judge_ms: setting(ms, 120_000, "time limit of one call of the judge"),
+  judge_max_tokens: setting(count, 1024, "tokens of one answer of the judge"),
   task_images: setting(
     z.string(),
     undefined,
