@@ -1,8 +1,8 @@
 import { chmodSync, existsSync, unlinkSync } from "node:fs";
 import type { Hono } from "hono";
 import { ServiceError } from "../errors.ts";
-import { errorResponse } from "./app.ts";
 import { admitTcp, checkAddress } from "./door.ts";
+import { errorResponse } from "./error-response.ts";
 import type { ServerEnv } from "./parts.ts";
 import type { TokenFile } from "./tokens.ts";
 import { freeSocket } from "./unix-socket.ts";
