@@ -38,6 +38,7 @@ export function acceptWith(config: Config): (request: RolloutRequest) => Submiss
         taskKind: kind.name,
         usesSandbox: kind.usesSandbox,
         needsBackend: kind.needsBackend,
+        image: image ?? null,
         instance: JSON.stringify(instance),
         options: JSON.stringify({ sampling, agent, image, tokens }),
       },

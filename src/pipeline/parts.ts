@@ -26,6 +26,8 @@ export type SchedulerSettings = {
   pools: Record<Stage, { threads: number; slots: number }>;
   /** Jobs with a sandbox that may be in INIT at once. */
   startsAtOnce: number;
+  /** Images that may be pulled or unpacked at once. */
+  imagesAtOnce: number;
   /** Sandboxes that may be in INIT or waiting for RUN. */
   maxSandboxesAhead: number;
   maxQueuedJobs: number;
@@ -40,6 +42,8 @@ export type SchedulerParts = {
   backends: BackendChooser;
   sandboxes: SandboxKeeper;
   spawn: SpawnWorker;
+  /** Where an image's files are (empty: the default one); null: it may have to be fetched. Quick. */
+  imageOnNode(image: string): string | null;
   /** Whether EVAL of a task kind needs nothing but what RUN recorded. */
   evaluatesFromRecord(taskKind: string): boolean;
   settings: SchedulerSettings;
@@ -51,6 +55,10 @@ export type ActiveJob = {
   readonly seq: number;
   job: Job;
   readonly usesSandbox: boolean;
+  /** What its sandbox is made from; empty: the service's default. */
+  readonly image: string;
+  /** It has gone ahead for its image, which is not known to be on the node. */
+  fetching: boolean;
   /** EVAL can be done again from what RUN left. */
   readonly runRecorded: boolean;
   readonly worker: PoolWorker;

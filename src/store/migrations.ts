@@ -71,6 +71,10 @@ const MIGRATIONS: string[] = [
   DROP INDEX jobs_pending;
   CREATE INDEX jobs_claimable ON jobs (stage, seq) WHERE state = 'pending' AND not_before_ms IS NULL;
   CREATE INDEX jobs_delayed ON jobs (not_before_ms) WHERE not_before_ms IS NOT NULL;`,
+  // The image is in the index, so that jobs whose image is fetched are passed over without being read.
+  `ALTER TABLE jobs ADD COLUMN image TEXT;
+  DROP INDEX jobs_claimable;
+  CREATE INDEX jobs_claimable ON jobs (stage, seq, image) WHERE state = 'pending' AND not_before_ms IS NULL;`,
 ];
 
 /** Brings the schema to this version's. @throws ServiceError when a newer rolloutd wrote the file. */

@@ -22,12 +22,21 @@ export type NewRow = {
   taskKind: string;
   usesSandbox: boolean;
   needsBackend: boolean;
+  /** The image that its sandbox is made from; null: the service's default. */
+  image: string | null;
   instance: string;
   options: string;
 };
 
 /** Which waiting jobs may be claimed now. */
-export type ClaimFilter = { stage: Stage; limit: number; sandbox: boolean; backend: boolean };
+export type ClaimFilter = {
+  stage: Stage;
+  limit: number;
+  sandbox: boolean;
+  backend: boolean;
+  /** Images whose jobs with a sandbox are left out; empty: the default one. */
+  barred: string[];
+};
 
 export type ListFilter = {
   states?: State[];
@@ -82,6 +91,7 @@ export class Store implements Disposable {
       task_kind: row.taskKind,
       uses_sandbox: row.usesSandbox ? 1 : 0,
       needs_backend: row.needsBackend ? 1 : 0,
+      image: row.image,
       instance: row.instance,
       options: row.options,
       limits: JSON.stringify(job.limits),
@@ -144,12 +154,13 @@ export class Store implements Disposable {
     return this.#db.select().from(jobs).where(eq(jobs.seq, seq)).get() ?? null;
   }
 
-  claimable({ stage, limit, sandbox, backend }: ClaimFilter): JobRow[] {
+  claimable({ stage, limit, sandbox, backend, barred }: ClaimFilter): JobRow[] {
     return this.#statements.claimable.all({
       stage,
       limit,
       sandbox: sandbox ? 1 : 0,
       backend: backend ? 1 : 0,
+      barred: JSON.stringify(barred),
     });
   }
 
@@ -253,6 +264,7 @@ function prepareStatements(db: BunSQLiteDatabase) {
         task_kind: p("task_kind"),
         uses_sandbox: p("uses_sandbox"),
         needs_backend: p("needs_backend"),
+        image: p("image"),
         instance: p("instance"),
         options: p("options"),
         limits: p("limits"),
@@ -297,6 +309,7 @@ function prepareStatements(db: BunSQLiteDatabase) {
           sql`${jobs.state} = 'pending' AND ${jobs.not_before_ms} IS NULL`,
           eq(jobs.stage, p("stage")),
           sql`(${jobs.uses_sandbox} = 0 OR ${p("sandbox")})`,
+          sql`(${jobs.uses_sandbox} = 0 OR coalesce(${jobs.image}, '') NOT IN (SELECT value FROM json_each(${p("barred")})))`,
           sql`(${jobs.needs_backend} = 0 OR ${p("backend")})`,
         ),
       )

@@ -38,6 +38,8 @@ export const jobs = sqliteTable("jobs", {
   finished_seq: integer(),
   /** Level of the sandbox that the job had. */
   isolation: text().$type<"A" | "B">(),
+  /** What its sandbox is made from; null: the service's default. */
+  image: text(),
   num_attempts: integer().notNull(),
   /** The failures that were followed by another attempt, as JSON; null for none. */
   failures: text(),

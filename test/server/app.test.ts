@@ -32,6 +32,7 @@ function setup({ held = false } = {}) {
     },
     sandboxes: { kill: () => {}, end: async () => {} },
     evaluatesFromRecord: () => true,
+    imageOnNode: () => "/",
     spawn: (_stage: Stage) => {
       const thread = new FakeThread();
       threads.push(thread);
@@ -47,6 +48,7 @@ function setup({ held = false } = {}) {
         eval: { threads: 1, slots: 8 },
       },
       startsAtOnce: 8,
+      imagesAtOnce: 2,
       maxSandboxesAhead: 8,
       maxQueuedJobs: 100,
       cancelGraceMs: 1000,
