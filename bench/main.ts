@@ -4,6 +4,7 @@ import { jobOverhead } from "./job-overhead.ts";
 import { llmTurn } from "./llm-turn.ts";
 import { sandboxStart } from "./sandbox-start.ts";
 import { tokens } from "./tokens.ts";
+import { trajectoryPayload } from "./trajectory-payload.ts";
 
 /** Each answers one question; `bun run bench NAME...` prints one JSON line per case. */
 const BENCHES: Record<string, { question: string; run(): Promise<void> }> = {
@@ -26,6 +27,10 @@ const BENCHES: Record<string, { question: string; run(): Promise<void> }> = {
   tokens: {
     question: "what does a turn cost in tokenising and rendering, and does it grow with the turns?",
     run: tokens,
+  },
+  "trajectory-payload": {
+    question: "what does a trajectory of 50 turns and 32k tokens weigh, and cost to write?",
+    run: trajectoryPayload,
   },
   "llm-turn": {
     question: "what does the service add to a call of a model, with 1, 64 and 1,024 in flight?",

@@ -2,6 +2,10 @@ declare module "*.py" {
   const text: string;
   export default text;
 }
+declare module "*.md" {
+  const text: string;
+  export default text;
+}
 declare module "*.sql" {
   const text: string;
   export default text;
@@ -9,4 +13,8 @@ declare module "*.sql" {
 declare module "*.bin" {
   const path: string;
   export default path;
+}
+declare module "*.proto" {
+  const text: string;
+  export default text;
 }

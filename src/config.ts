@@ -98,6 +98,27 @@ export const SETTINGS = {
   max_crashes: setting(count, 2, "restarts of the service that an active job survives"),
   engine_call_ms: setting(ms, 600_000, "time limit of one call of a model"),
   max_reply_bytes: setting(bytes, 16 * 1024 * 1024, "size of an inference server's reply"),
+  max_outcome_bytes: setting(bytes, 32 * 1024 * 1024, "size of what RUN hands over to EVAL"),
+  agent_max_turns: setting(count, undefined, "turns of an agent; by default the task kind's own"),
+  agent_stuck: setting(
+    z.enum(["off", "normal", "strict"]),
+    "normal",
+    "how little repetition ends a rollout, by the numbers of OpenHands",
+  ),
+  agent_max_idle_turns: setting(
+    count,
+    undefined,
+    "messages in a row without a tool call that end a rollout; by default only repeated ones do",
+  ),
+  agent_reminder: setting(z.string(), undefined, "what a message without a tool call is told"),
+  agent_forced_finish: setting(flag, false, "tell the model when it has its last turn"),
+  agent_max_sampled_tokens: setting(count, undefined, "tokens that a rollout may sample in total"),
+  agent_max_context_tokens: setting(count, undefined, "tokens that a conversation may have"),
+  task_images: setting(
+    z.string(),
+    undefined,
+    "images by task kind, KIND=REFERENCE with commas between; {field} comes from the row",
+  ),
   sandbox_writable: setting(
     z.enum(["tmpfs", "overlay"]),
     "tmpfs",

@@ -12,6 +12,7 @@ export const ERRORS = {
   unknown_task_kind: { status: 400, boundary: "client", retryable: false },
   not_found: { status: 404, boundary: "client", retryable: false },
   method_not_allowed: { status: 405, boundary: "client", retryable: false },
+  not_acceptable: { status: 406, boundary: "client", retryable: false },
   body_too_large: { status: 413, boundary: "client", retryable: false },
   id_conflict: { status: 422, boundary: "client", retryable: false },
   queue_full: { status: 429, boundary: "service", retryable: true },
@@ -48,7 +49,11 @@ export const ERRORS = {
 
   context_exhausted: { status: 200, boundary: "policy", retryable: false },
 
+  outcome_too_large: { status: 200, boundary: "policy", retryable: false },
+
   verifier_failed: { status: 200, boundary: "verifier", retryable: true },
+  judge_failed: { status: 200, boundary: "verifier", retryable: true },
+  reward_server_failed: { status: 200, boundary: "verifier", retryable: true },
 
   worker_crashed: { status: 200, boundary: "service", retryable: true },
   worker_unresponsive: { status: 200, boundary: "service", retryable: true },

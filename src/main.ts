@@ -5,6 +5,7 @@ import { UsageError } from "./cli/flags.ts";
 import { imagesCommand } from "./cli/images.ts";
 import { jobsCommand } from "./cli/jobs.ts";
 import { runCommand } from "./cli/run.ts";
+import { schemaCommand } from "./cli/schema.ts";
 import { serveCommand } from "./cli/serve.ts";
 import { simulateCommand } from "./cli/simulate.ts";
 import { verifyTemplateCommand } from "./cli/verify-template.ts";
@@ -20,6 +21,7 @@ const COMMANDS: Command[] = [
   imagesCommand,
   simulateCommand,
   doctorCommand,
+  schemaCommand,
   verifyTemplateCommand,
   versionCommand,
 ];

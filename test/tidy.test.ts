@@ -34,9 +34,10 @@ const TABLE: Record<string, { from?: string[]; types?: string[] }> = {
   server: { from: ["protocol", "jobs", "inference"], types: ["pipeline", "store"] },
   pipeline: {
     from: ["store", "jobs"],
-    types: ["sandbox", "inference", "verifiers", "telemetry"],
+    types: ["sandbox", "inference", "verifiers", "telemetry", "tasks"],
   },
-  protocol: { types: ["store", "jobs", "trajectory", "verifiers"] },
+  // A group's view has its figures, which are the ones that decided about it.
+  protocol: { from: ["jobs"], types: ["store", "trajectory", "verifiers"] },
   store: { from: ["jobs"], types: ["verifiers"] },
   tasks: {
     from: ["agent", "verifiers"],

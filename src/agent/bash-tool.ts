@@ -177,7 +177,7 @@ class BashSession {
     if (result.python !== "") notes.push(`[Python interpreter: ${result.python}]`);
     if (!result.running) notes.push(`[Command finished with exit code ${result.exitCode}]`);
     const text = [...prefix, joinOutput(output, notes)].join("\n");
-    return { text, ok: !result.timedOut };
+    return { text, ok: !result.timedOut, ...(result.timedOut && { timedOut: true }) };
   }
 }
 

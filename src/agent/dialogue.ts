@@ -2,10 +2,13 @@ import type { Message } from "../inference/engine.ts";
 import type { TokenSegment } from "../trajectory/record.ts";
 import type { RecordedCall } from "../trajectory/recorder.ts";
 
+/** A call that can't be carried out, and what the model is told about it. */
+export type Malformed = { status: "malformed" | "truncated"; problem: string };
+
 /** What a model said, and what that cost. */
 export type ModelTurn = RecordedCall & {
-  /** Calls that can't be carried out, by their id, with what is wrong with them. */
-  malformedCalls: ReadonlyMap<string, string>;
+  /** By the id of the call. */
+  malformedCalls: ReadonlyMap<string, Malformed>;
 };
 
 /**

@@ -45,5 +45,6 @@ function describeCell(result: CellResult, timeoutMs: number): ToolResult {
   }
   if (result.cwd !== "") notes.push(`[Jupyter current working directory: ${result.cwd}]`);
   if (result.python !== "") notes.push(`[Jupyter Python interpreter: ${result.python}]`);
-  return { text: joinOutput(result.output, notes), ok: result.ok && !result.timedOut };
+  const text = joinOutput(result.output, notes);
+  return result.timedOut ? { text, ok: false, timedOut: true } : { text, ok: result.ok };
 }

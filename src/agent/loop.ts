@@ -1,9 +1,11 @@
 import { ServiceError } from "../errors.ts";
 import type { Message, ToolCall } from "../inference/engine.ts";
-import type { StopReason } from "../trajectory/record.ts";
+import type { StopReason, ToolStatus } from "../trajectory/record.ts";
 import type { Recorder } from "../trajectory/recorder.ts";
+import { TokenBudget } from "./budget.ts";
 import type { Dialogue, ModelTurn } from "./dialogue.ts";
-import { isLooping, type Step } from "./stop-rules.ts";
+import { type AgentRules, LAST_TURN } from "./rules.ts";
+import { isLooping, isRepeating, type Step } from "./stop-rules.ts";
 import type { Tool, ToolResult } from "./tool.ts";
 
 export type AgentOptions = {
@@ -11,7 +13,7 @@ export type AgentOptions = {
   /** Where the model's messages come from, for the record. */
   backendId: string;
   tools: Tool[];
-  maxTurns: number;
+  rules: AgentRules;
   recorder: Recorder;
   signal: AbortSignal;
   /** Whether a message without a tool call is already the answer. */
@@ -20,12 +22,6 @@ export type AgentOptions = {
 
 export type AgentOutcome = { stopReason: StopReason; finalMessage: string | null };
 
-const CONTINUE =
-  "Please continue working on the task. When you have solved it, call the finish tool with your answer. Never ask for human help.";
-
-/** So often it is asked to go on; a model that then still calls no tool is not going to. */
-const MAX_IDLE_TURNS = 2;
-
 /**
  * Drives the turns of one rollout until a stop rule holds. Everything is in `recorder` as it happens, so a
  * rollout that is aborted keeps what it has.
@@ -33,30 +29,44 @@ const MAX_IDLE_TURNS = 2;
  * @throws ServiceError `engine_*`, `sandbox_*`, and the abort reason of `signal`.
  */
 export async function runAgent(options: AgentOptions): Promise<AgentOutcome> {
-  const { recorder, dialogue, tools, signal } = options;
+  const { recorder, dialogue, tools, rules, signal } = options;
   const schemas = tools.map((tool) => tool.schema);
   recorder.begin(dialogue.messages, schemas, () => dialogue.segments());
   const steps: Step[] = [];
-  let idleTurns = 0;
-  for (let turn = 0; turn < options.maxTurns; turn++) {
+  const budget = new TokenBudget(rules);
+  let idle: string[] = [];
+  let reminded = 0;
+  for (let turn = 0; turn < rules.maxTurns; turn++) {
+    const last = turn + 1 === rules.maxTurns;
+    if (last && turn > 0 && rules.forcedFinish) say(options, { role: "user", content: LAST_TURN });
     const reply = await callModel(options, turn);
     if (reply === "context") return stop(recorder, "context", null);
     signal.throwIfAborted();
     const calls = reply.message.tool_calls ?? [];
-    if (reply.finishReason === "length") return stop(recorder, "length", reply.message.content);
+    const { content } = reply.message;
+    if (reply.finishReason === "length") {
+      for (const call of calls) notCarriedOut(recorder, call);
+      return stop(recorder, "length", content);
+    }
+    const spent = budget.spend(reply);
     if (calls.length === 0) {
-      const { content } = reply.message;
       if (options.isAnswer(content)) return stop(recorder, "answer", content);
-      if (++idleTurns > MAX_IDLE_TURNS) return stop(recorder, "loop", content);
-      if (turn + 1 < options.maxTurns) say(options, { role: "user", content: CONTINUE });
+      idle.push(content);
+      if (idle.length === rules.maxIdleTurns) return stop(recorder, "loop", content);
+      if (isRepeating(idle, rules.stuck)) return stop(recorder, "loop", content);
+      if (spent) return stop(recorder, spent, content);
+      // The word about the last turn takes the reminder's place: templates want one user message.
+      if (last || (rules.forcedFinish && turn + 2 === rules.maxTurns)) continue;
+      say(options, { role: "user", content: rules.reminders[reminded++ === 0 ? 0 : 1] });
       continue;
     }
-    idleTurns = 0;
+    idle = [];
     for (const call of calls) {
       const result = await runTool(options, call, reply, steps);
       if (result.finish !== undefined) return stop(recorder, "finish", result.finish);
     }
-    if (isLooping(steps)) return stop(recorder, "loop", null);
+    if (isLooping(steps, rules.stuck)) return stop(recorder, "loop", null);
+    if (spent) return stop(recorder, spent, null);
   }
   return stop(recorder, "max_turns", null);
 }
@@ -92,31 +102,46 @@ async function runTool(
 ): Promise<ToolResult> {
   const startMs = performance.now();
   const { name, arguments: text } = call.function;
-  const problem = malformedCalls.get(call.id);
-  const result = problem ? refusal(problem) : await invoke(options.tools, name, text);
+  const malformed = malformedCalls.get(call.id);
+  const { status, ...result } = malformed
+    ? refusal(malformed.status, malformed.problem)
+    : await invoke(options.tools, name, text);
   options.signal.throwIfAborted();
-  if (result.finish !== undefined) return result;
   const durationMs = Math.round((performance.now() - startMs) * 1000) / 1000;
+  const run = { name, status, duration_ms: durationMs };
+  if (result.finish !== undefined) {
+    options.recorder.observe(null, run);
+    return result;
+  }
   const message = { role: "tool", content: result.text, tool_call_id: call.id } as const;
   options.dialogue.add(message);
-  options.recorder.observe(message, { name, duration_ms: durationMs, ok: result.ok });
+  options.recorder.observe(message, run);
   steps.push({ action: `${name} ${text}`, observation: result.text, ok: result.ok });
   return result;
 }
 
+type Called = ToolResult & { status: ToolStatus };
+
 /** A call that can't be carried out is the model's mistake: it is told, and may try again. */
-async function invoke(tools: Tool[], name: string, text: string): Promise<ToolResult> {
+async function invoke(tools: Tool[], name: string, text: string): Promise<Called> {
   const tool = tools.find((candidate) => candidate.schema.function.name === name);
   if (!tool) {
     const names = tools.map((candidate) => candidate.schema.function.name).join(", ");
-    return refusal(`there is no tool "${name}". The tools are: ${names}`);
+    return refusal("unknown_tool", `there is no tool "${name}". The tools are: ${names}`);
   }
   const args = parseArguments(text);
-  return typeof args === "string" ? refusal(args) : tool.run(args);
+  if (typeof args === "string") return refusal("malformed", args);
+  const result = await tool.run(args);
+  return { ...result, status: result.ok ? "ok" : result.timedOut ? "timeout" : "tool_error" };
 }
 
-function refusal(problem: string): ToolResult {
-  return { text: `ERROR: ${problem}.`, ok: false };
+function refusal(status: ToolStatus, problem: string): Called {
+  return { text: `ERROR: ${problem}.`, ok: false, status };
+}
+
+/** A turn that was cut off ends the rollout, so none of its calls is answered. */
+function notCarriedOut(recorder: Recorder, { function: { name } }: ToolCall): void {
+  recorder.observe(null, { name, status: "truncated", duration_ms: 0 });
 }
 
 function parseArguments(text: string): Record<string, unknown> | string {

@@ -33,6 +33,9 @@ export class TextDialogue implements Dialogue {
       ...{ message, finishReason, promptTokens, completionTokens, durationMs },
       cachedTokens: null,
       weightVersion: null,
+      weightSpans: [],
+      queueMs: null,
+      firstTokenMs: null,
       malformedCalls: new Map(),
     };
   }

@@ -7,7 +7,13 @@ import { parseReply, replyMessage, startsInReasoning } from "../inference/tokens
 import type { Segment } from "../inference/tokens/segment.ts";
 import type { TokenModel } from "../inference/tokens/token-model.ts";
 import type { TokenSegment } from "../trajectory/record.ts";
-import { type CallOptions, callFields, type Dialogue, type ModelTurn } from "./dialogue.ts";
+import {
+  type CallOptions,
+  callFields,
+  type Dialogue,
+  type Malformed,
+  type ModelTurn,
+} from "./dialogue.ts";
 
 type TokenOptions = CallOptions & {
   engine: TokenEngine;
@@ -33,8 +39,8 @@ export class TokenDialogue implements Dialogue {
   readonly #options: TokenOptions;
   readonly #conversation: Conversation;
   readonly #stopTokenIds: number[];
-  /** The log-probabilities of each completion, in the order in which they were sampled. */
-  readonly #logprobs: { segment: number; values: number[] | null }[] = [];
+  /** The log-probabilities of each completion, by its turn. */
+  readonly #logprobs: (number[] | null)[] = [];
   #calls = 0;
 
   constructor(prompt: Message[], options: TokenOptions) {
@@ -66,13 +72,12 @@ export class TokenDialogue implements Dialogue {
 
   segments(): TokenSegment[] {
     return this.#conversation.segments.map((segment) => {
-      const { index, fork } = segment;
+      const { fork } = segment;
       const { ids, spans } = withoutUnseen(segment);
-      const sampled = this.#logprobs.filter(({ segment }) => segment === index);
       const trained = spans.filter(({ kind }) => kind === "sampled");
       // Of a token that the template replaced neither the id nor its log-probability is kept.
-      const logprobs = trained.map(({ start, end }, turn) =>
-        sampled[turn]?.values?.slice(0, end - start),
+      const logprobs = trained.map(({ start, end, turn = -1 }) =>
+        this.#logprobs[turn]?.slice(0, end - start),
       );
       const complete = logprobs.every((values) => values !== undefined);
       return { ids: Array.from(ids), spans, fork, logprobs: complete ? logprobs.flat() : null };
@@ -90,14 +95,14 @@ export class TokenDialogue implements Dialogue {
     });
     const message = replyMessage(parsed, dialect, this.#calls);
     this.#calls += parsed.calls.length;
-    const segment = this.#conversation.segments.length - 1;
-    this.#logprobs.push({ segment, values: reply.logprobs });
+    this.#logprobs.push(reply.logprobs);
     this.#conversation.sampled(reply.tokenIds, message);
-    const malformedCalls = new Map<string, string>();
+    const malformedCalls = new Map<string, Malformed>();
     for (const [index, { status }] of parsed.calls.entries()) {
       const id = message.tool_calls?.[index]?.id;
-      if (id && status !== "ok" && status !== "unknown_tool")
-        malformedCalls.set(id, PROBLEMS[status]);
+      if (!id || status === "ok" || status === "unknown_tool") continue;
+      const cut = status === "unclosed" ? "truncated" : "malformed";
+      malformedCalls.set(id, { status: cut, problem: PROBLEMS[status] });
     }
     const called = parsed.calls.length > 0 && reply.finishReason === "stop";
     return {
@@ -107,7 +112,10 @@ export class TokenDialogue implements Dialogue {
       completionTokens: reply.tokenIds.length,
       cachedTokens: reply.cachedTokens,
       weightVersion: reply.weightVersion,
+      weightSpans: reply.weightSpans,
       durationMs: reply.times.totalMs,
+      queueMs: reply.times.queueMs,
+      firstTokenMs: reply.times.firstTokenMs,
       malformedCalls,
     };
   }

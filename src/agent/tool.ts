@@ -3,7 +3,13 @@ import type { ToolSchema } from "../inference/engine.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 
 /** What a tool answers. `finish` ends the rollout with this final message. */
-export type ToolResult = { text: string; ok: boolean; finish?: string };
+export type ToolResult = {
+  text: string;
+  ok: boolean;
+  /** It is not ok because its time was over. */
+  timedOut?: true;
+  finish?: string;
+};
 
 export type ToolContext = {
   sandbox: Sandbox | null;

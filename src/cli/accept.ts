@@ -5,6 +5,8 @@ import type { Submission } from "../pipeline/parts.ts";
 import { canonicalJson } from "../protocol/parse.ts";
 import type { RolloutRequest } from "../protocol/rollout.ts";
 import { taskKindOf } from "../tasks/registry.ts";
+import { usesSandbox } from "../tasks/sandbox-plan.ts";
+import { taskSettings } from "./task-settings.ts";
 
 /**
  * Turns a checked request into a job: finds its task kind, checks the row, fills in limits and id.
@@ -12,11 +14,12 @@ import { taskKindOf } from "../tasks/registry.ts";
  * @throws ServiceError `unknown_task_kind`, `invalid_field`
  */
 export function acceptWith(config: Config): (request: RolloutRequest) => Submission {
+  const settings = taskSettings(config);
   return (request) => {
     const { instance, sampling, agent, image, tokens, limits = {} } = request;
     const kind = taskKindOf(instance.data_source);
-    kind.parse(instance);
-    if (kind.usesSandbox && !image && !config.image) {
+    const plan = kind.sandboxes(kind.parse(instance), settings);
+    if (usesSandbox(plan) && !image && !plan.image && !config.image) {
       const mend = "set `image` in the rollout, or start the server with --image DIR";
       const message = `a ${kind.name} rollout needs an image, and the server has no default one`;
       throw new ServiceError("invalid_field", message, { field: "image", mend });
@@ -26,6 +29,7 @@ export function acceptWith(config: Config): (request: RolloutRequest) => Submiss
       job: {
         id: id ?? randomUUID(),
         numAttempts: request.num_attempts ?? config.num_attempts,
+        evalFromRecord: plan.evaluation !== "agent",
         limits: {
           initMs: limits.init_ms ?? config.init_limit_ms,
           runMs: limits.run_ms ?? config.run_limit_ms,
@@ -36,9 +40,9 @@ export function acceptWith(config: Config): (request: RolloutRequest) => Submiss
       row: {
         bodySha256: createHash("sha256").update(canonicalJson(body)).digest("hex"),
         taskKind: kind.name,
-        usesSandbox: kind.usesSandbox,
+        usesSandbox: plan.agent,
         needsBackend: kind.needsBackend,
-        image: image ?? null,
+        image: image ?? plan.image,
         instance: JSON.stringify(instance),
         options: JSON.stringify({ sampling, agent, image, tokens }),
       },

@@ -16,12 +16,13 @@ import { reapSandboxes } from "../sandbox/reaper.ts";
 import { createApp } from "../server/app.ts";
 import { type Listening, listen } from "../server/listen.ts";
 import { Store } from "../store/store.ts";
-import { evaluatesFromRecord } from "../tasks/registry.ts";
 import type { Log } from "../telemetry/log.ts";
 import { acceptWith } from "./accept.ts";
+import { acceptGroupWith } from "./accept-group.ts";
 import { createBackends } from "./backend-service.ts";
 import type { CliContext } from "./command.ts";
 import { imageArgument } from "./image-argument.ts";
+import { taskSettings } from "./task-settings.ts";
 import { VERSION } from "./version.ts";
 
 export type Service = Listening & {
@@ -45,7 +46,7 @@ export async function startService(
   const store = new Store(config.data_dir);
   const clock = systemClock();
   const reaped = await reapSandboxes(sandboxRoot(config.data_dir));
-  const recovered = recoverJobs(store, clock, config.max_crashes, evaluatesFromRecord);
+  const recovered = recoverJobs(store, clock, config.max_crashes);
   log.info("took over the data folder", { data_dir: config.data_dir, ...reaped, ...recovered });
   const registry = new BackendRegistry();
   const backends = createBackends(registry, store, clock, log, process.env);
@@ -59,7 +60,6 @@ export async function startService(
     log,
     backends: registry,
     sandboxes: { kill: killSandbox, end: (handle) => endReported(handle, log) },
-    evaluatesFromRecord,
     imageOnNode: (image) => {
       const chosen = image || settings.defaultImage;
       return chosen && imageOnNode(settings.images.cacheDir, chosen);
@@ -81,7 +81,10 @@ export async function startService(
   });
   const accept = acceptWith(config);
   const maxBodyBytes = config.max_body_bytes;
-  const app = createApp({ store, scheduler, backends, accept, maxBodyBytes, version: VERSION });
+  const app = createApp({
+    ...{ store, scheduler, backends, accept, maxBodyBytes, version: VERSION },
+    acceptGroup: acceptGroupWith(accept),
+  });
   const socket = config.socket ?? join(config.data_dir, "rolloutd.sock");
   const stopPipeline = async (graceMs: number, hurry: Promise<unknown>) => {
     const result = await scheduler.drain(graceMs, hurry);
@@ -135,6 +138,8 @@ export function workerSettings(config: Config): WorkerSettings {
     },
     engineCallTimeoutMs: config.engine_call_ms,
     maxReplyBytes: config.max_reply_bytes,
+    maxOutcomeBytes: config.max_outcome_bytes,
+    tasks: taskSettings(config),
   };
 }
 

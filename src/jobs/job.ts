@@ -40,6 +40,8 @@ export type Job = {
   notBeforeMs: number | null;
   ending: Ending | null;
   limits: Limits;
+  /** Whether EVAL needs only what RUN recorded, so that it can be done again without INIT and RUN. */
+  evalFromRecord: boolean;
   createdMs: number;
   /** When the present state began. */
   sinceMs: number;
@@ -52,13 +54,23 @@ export type Job = {
   finishedMs: number | null;
 };
 
-export type NewJob = { id: string; limits: Limits; numAttempts: number };
+export type NewJob = {
+  id: string;
+  limits: Limits;
+  numAttempts: number;
+  evalFromRecord?: boolean;
+  /** EVAL for a job that scores again what another job's RUN recorded. */
+  stage?: "init" | "eval";
+};
 
-/** A job as it is accepted: waiting for INIT. */
-export function createJob({ id, limits, numAttempts }: NewJob, nowMs: number): Job {
+/** A job as it is accepted: waiting for its first stage. */
+export function createJob(
+  { id, limits, numAttempts, evalFromRecord = false, stage = "init" }: NewJob,
+  nowMs: number,
+): Job {
   return {
     id,
-    stage: "init",
+    stage,
     state: "pending",
     attempt: 1,
     crashes: 0,
@@ -67,6 +79,7 @@ export function createJob({ id, limits, numAttempts }: NewJob, nowMs: number): J
     notBeforeMs: null,
     ending: null,
     limits,
+    evalFromRecord,
     createdMs: nowMs,
     sinceMs: nowMs,
     stageDeadlineMs: null,

@@ -6,13 +6,12 @@ import { backoffMs, isWorthRetrying } from "./retry.ts";
 
 export type JobEvent =
   | { type: "stage_started" }
-  /** `runRecorded`: EVAL can be done again from what RUN left. */
-  | { type: "stage_succeeded"; runRecorded?: boolean }
-  | { type: "stage_failed"; error: ErrorBody; runRecorded?: boolean }
+  | { type: "stage_succeeded" }
+  | { type: "stage_failed"; error: ErrorBody }
   /** A cancel, a passed deadline or a shutdown: the first rung of the ladder. */
   | { type: "end_requested"; ending: Ending }
   /** The service starts and finds the job as its predecessor left it. */
-  | { type: "recovered"; runRecorded: boolean; maxCrashes: number };
+  | { type: "recovered"; maxCrashes: number };
 
 const NEXT_STAGE: Record<Stage, Stage | null> = { init: "run", run: "eval", eval: null };
 
@@ -33,12 +32,12 @@ export function transition(job: Job, event: JobEvent, nowMs: number): Job {
       };
     case "stage_succeeded":
       expect(job, "active", event);
-      if (job.ending !== null) return conclude(job, event.runRecorded, nowMs);
+      if (job.ending !== null) return conclude(job, nowMs);
       return advance(settle(job, nowMs), nowMs);
     case "stage_failed":
       expect(job, "active", event);
-      if (job.ending !== null) return conclude(job, event.runRecorded, nowMs);
-      return failAttempt(settle(job, nowMs), event.error, event.runRecorded, nowMs);
+      if (job.ending !== null) return conclude(job, nowMs);
+      return failAttempt(settle(job, nowMs), event.error, nowMs);
     case "end_requested":
       return requestEnd(job, event.ending, nowMs);
     case "recovered":
@@ -50,7 +49,7 @@ function requestEnd(job: Job, ending: Ending, nowMs: number): Job {
   if (isFinal(job)) return job;
   if (job.state === "pending") {
     // A shutdown leaves a waiting job where it is: the next start goes on with it.
-    return ending === "shutdown" ? job : conclude({ ...job, ending }, false, nowMs);
+    return ending === "shutdown" ? job : conclude({ ...job, ending }, nowMs);
   }
   // A cancel is what the client asked for, so it also wins over an end that is under way.
   if (job.ending !== null && ending !== "cancel") return job;
@@ -58,27 +57,22 @@ function requestEnd(job: Job, ending: Ending, nowMs: number): Job {
 }
 
 /** Ends a job for the reason noted in `ending`. A cancel that races the end of a stage wins. */
-function conclude(job: Job, runRecorded: boolean | undefined, nowMs: number): Job {
+function conclude(job: Job, nowMs: number): Job {
   const settled = settle(job, nowMs);
   switch (job.ending) {
     case "cancel":
       return finish(settled, "cancelled", errorOf("cancelled", describe(job, "cancelled")), nowMs);
     case "deadline":
-      return failAttempt(settled, deadlineError(job), runRecorded, nowMs);
+      return failAttempt(settled, deadlineError(job), nowMs);
     case "shutdown":
-      return backToInit(settled, nowMs);
+      return startAgain(settled, nowMs);
     case null:
       throw new Error(`job ${job.id}: an end was confirmed that nobody asked for`);
   }
 }
 
 /** Ends a job with an error, or leads it back to where it can be tried again. */
-function failAttempt(
-  job: Job,
-  error: ErrorBody,
-  runRecorded: boolean | undefined,
-  nowMs: number,
-): Job {
+function failAttempt(job: Job, error: ErrorBody, nowMs: number): Job {
   const waitMs = backoffMs(job);
   const inTime = nowMs + waitMs < job.deadlineMs;
   const attemptsLeft = job.failures.length + 1 < job.numAttempts;
@@ -86,9 +80,11 @@ function failAttempt(
     return finish(job, "failed", error, nowMs);
   }
   const failure = { attempt: job.attempt, stage: job.stage, atMs: nowMs, error };
-  const stage = job.stage === "eval" && runRecorded ? "eval" : "init";
-  const again = startAnew({ ...job, stage }, nowMs);
-  return { ...again, failures: [...job.failures, failure], notBeforeMs: nowMs + waitMs };
+  return {
+    ...startAgain(job, nowMs),
+    failures: [...job.failures, failure],
+    notBeforeMs: nowMs + waitMs,
+  };
 }
 
 function advance(job: Job, nowMs: number): Job {
@@ -101,7 +97,7 @@ function recover(job: Job, event: Extract<JobEvent, { type: "recovered" }>, nowM
   if (isFinal(job)) return job;
   const wasActive = job.state === "active";
   const crashes = job.crashes + (wasActive ? 1 : 0);
-  if (job.ending === "cancel") return conclude({ ...job, crashes }, false, nowMs);
+  if (job.ending === "cancel") return conclude({ ...job, crashes }, nowMs);
   if (crashes > event.maxCrashes) {
     const message = `the service died ${crashes} times while this job was active; it is not tried again`;
     return finish(
@@ -111,23 +107,24 @@ function recover(job: Job, event: Extract<JobEvent, { type: "recovered" }>, nowM
       nowMs,
     );
   }
-  if (!wasActive && (job.stage === "init" || (job.stage === "eval" && event.runRecorded))) {
+  if (!wasActive && firstStageLeft(job) === job.stage) {
     // The system's clock may have been set meanwhile, so a time to wait for is not carried over.
     return job.notBeforeMs === null ? job : { ...job, notBeforeMs: null };
   }
-  if (job.stage === "eval" && event.runRecorded) return { ...startAnew(job, nowMs), crashes };
   // The sandbox died with the service, so a job that waited for RUN starts anew as well.
-  return { ...backToInit(job, nowMs), crashes };
+  return { ...startAgain(job, nowMs), crashes };
 }
 
-function backToInit(job: Job, nowMs: number): Job {
-  return startAnew({ ...job, stage: "init" }, nowMs);
+/** The earliest stage whose result is lost with the attempt. */
+function firstStageLeft({ stage, evalFromRecord }: Job): Stage {
+  return stage === "eval" && evalFromRecord ? "eval" : "init";
 }
 
-/** A new attempt, which waits for the job's stage. */
-function startAnew(job: Job, nowMs: number): Job {
+/** A new attempt, with what still stands of this one. */
+function startAgain(job: Job, nowMs: number): Job {
   return {
     ...job,
+    stage: firstStageLeft(job),
     state: "pending",
     attempt: job.attempt + 1,
     notBeforeMs: null,

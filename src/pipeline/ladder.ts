@@ -61,9 +61,9 @@ export class Ladder {
       if (entry.endAskedMs === null) continue;
       const waitedMs = nowMs - entry.endAskedMs;
       if (waitedMs > 2 * grace) stuck.add(entry.worker);
-      else if (waitedMs > grace && entry.handle && !entry.killed) {
+      else if (waitedMs > grace && !entry.killed) {
         entry.killed = true;
-        this.#parts.sandboxes.kill(entry.handle);
+        for (const handle of entry.handles) this.#parts.sandboxes.kill(handle);
       }
     }
     for (const worker of stuck) this.#parts.replace(worker);

@@ -3,6 +3,7 @@ import type { Backend } from "../inference/engine.ts";
 import type { Stage } from "../jobs/job.ts";
 import type { ImageSettings } from "../sandbox/images/images.ts";
 import type { DriverName, IsolationLevel, SandboxHandle } from "../sandbox/sandbox.ts";
+import type { TaskSettings } from "../tasks/settings.ts";
 import type { Verdict } from "../verifiers/verdict.ts";
 
 /** Everything that crosses between the main thread and the workers, as plain data. */
@@ -58,6 +59,8 @@ export type StageFinished = {
   outcome: string | null;
   /** The trajectory as JSON, also a partial one. */
   trajectory: string | null;
+  /** Tokens that the model wrote; absent where there are none, or its engine does not count. */
+  sampledTokens?: number;
   verdict: Verdict | null;
 };
 
@@ -86,4 +89,6 @@ export type WorkerSettings = {
   };
   engineCallTimeoutMs: number;
   maxReplyBytes: number;
+  maxOutcomeBytes: number;
+  tasks: TaskSettings;
 };

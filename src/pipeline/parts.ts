@@ -44,8 +44,6 @@ export type SchedulerParts = {
   spawn: SpawnWorker;
   /** Where an image's files are (empty: the default one); null: it may have to be fetched. Quick. */
   imageOnNode(image: string): string | null;
-  /** Whether EVAL of a task kind needs nothing but what RUN recorded. */
-  evaluatesFromRecord(taskKind: string): boolean;
   settings: SchedulerSettings;
   /** A tick that can't be made durable: the service can't go on. */
   onFatal(error: unknown): void;
@@ -59,11 +57,10 @@ export type ActiveJob = {
   readonly image: string;
   /** It has gone ahead for its image, which is not known to be on the node. */
   fetching: boolean;
-  /** EVAL can be done again from what RUN left. */
-  readonly runRecorded: boolean;
   readonly worker: PoolWorker;
   readonly backendId: string | null;
-  handle: SandboxHandle | null;
+  /** Everything that may have to be killed for it: RUN has two while it ends. */
+  handles: SandboxHandle[];
   endAskedMs: number | null;
   killed: boolean;
 };

@@ -11,16 +11,13 @@ export function recoverJobs(
   store: Store,
   clock: Clock,
   maxCrashes: number,
-  resumesInEval: (taskKind: string) => boolean,
 ): { resumed: number; ended: number } {
   return store.transaction(() => {
     let resumed = 0;
     let ended = 0;
     for (const row of store.unfinished()) {
       const job = toJob(row);
-      const runRecorded = row.outcome !== null && resumesInEval(row.task_kind);
-      const event = { type: "recovered", runRecorded, maxCrashes } as const;
-      const next = transition(job, event, clock.nowMs());
+      const next = transition(job, { type: "recovered", maxCrashes }, clock.nowMs());
       if (next === job) continue;
       store.updateJob(row.seq, next);
       if (next.state === "pending") resumed++;

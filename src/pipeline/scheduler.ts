@@ -5,6 +5,7 @@ import type { SandboxHandle } from "../sandbox/sandbox.ts";
 import { toJob } from "../store/rows.ts";
 import type { JobResult } from "../store/store.ts";
 import type { JobRow } from "../store/tables.ts";
+import { Groups } from "./groups.ts";
 import { ImageGate } from "./image-gate.ts";
 import { Ladder } from "./ladder.ts";
 import type { FromWorker, StageFinished } from "./messages.ts";
@@ -26,6 +27,7 @@ export class Scheduler {
   readonly waiters = new Waiters();
   readonly pools: Record<Stage, Pool>;
   readonly active = new Map<string, ActiveJob>();
+  readonly groups: Groups;
   readonly #parts: SchedulerParts;
   readonly #ticker: Ticker;
   readonly #ladder: Ladder;
@@ -70,6 +72,15 @@ export class Scheduler {
         for (const pool of Object.values(this.pools)) pool.flush();
       },
     });
+    this.groups = new Groups({
+      ...parts,
+      operate: (work) => this.#ticker.operate(work),
+      afterCommit: (effect) => this.#ticker.afterCommit(effect),
+      expectRoom: (count) => this.#expectRoom(count),
+      insertJob: (submission) => this.#insert(submission),
+      endJob: (id) => this.#requestEnd(id, "cancel"),
+    });
+    this.#ticker.enqueue(() => this.groups.resume());
   }
 
   get unfinished(): number {
@@ -83,22 +94,26 @@ export class Scheduler {
   /** Accepts all of `submissions`, or none. Resolves when they are durable. */
   submit(submissions: Submission[]): Promise<Submitted[]> {
     return this.#ticker.operate(() => {
-      if (this.#draining) throw new ServiceError("shutting_down", "the service is stopping");
       const fresh = this.#withoutKnown(submissions);
-      if (this.#unfinished + fresh.size > this.#parts.settings.maxQueuedJobs) {
-        const message = `the queue is full (${this.#unfinished} unfinished jobs)`;
-        throw new ServiceError("queue_full", message, { mend: "submit again later" });
-      }
-      const nowMs = this.#parts.clock.nowMs();
-      for (const { job, row } of fresh) {
-        this.#parts.store.insertJob(createJob(job, nowMs), row);
-        this.#unfinished++;
-      }
+      this.#expectRoom(fresh.size);
+      for (const submission of fresh) this.#insert(submission);
       return submissions.map((submission) => ({
         id: submission.job.id,
         created: fresh.has(submission),
       }));
     });
+  }
+
+  #expectRoom(count: number): void {
+    if (this.#draining) throw new ServiceError("shutting_down", "the service is stopping");
+    if (this.#unfinished + count <= this.#parts.settings.maxQueuedJobs) return;
+    const message = `the queue is full (${this.#unfinished} unfinished jobs)`;
+    throw new ServiceError("queue_full", message, { mend: "submit again later" });
+  }
+
+  #insert({ job, row }: Submission): number {
+    this.#unfinished++;
+    return this.#parts.store.insertJob(createJob(job, this.#parts.clock.nowMs()), row);
   }
 
   /** The first rung of the ladder, for one job. Null when it does not exist. */
@@ -135,6 +150,7 @@ export class Scheduler {
   async drain(graceMs: number, hurry: Promise<unknown>): Promise<{ handedBack: number }> {
     this.#draining = true;
     this.waiters.notifyAll();
+    this.groups.waiters.notifyAll();
     let until = this.#parts.clock.nowMs() + graceMs;
     hurry.then(() => {
       until = 0;
@@ -235,10 +251,9 @@ export class Scheduler {
       usesSandbox: row.uses_sandbox === 1,
       image: row.image ?? "",
       fetching,
-      runRecorded: job.stage === "eval" && this.#parts.evaluatesFromRecord(row.task_kind),
       worker,
       backendId: backend?.id ?? null,
-      handle,
+      handles: handle ? [handle] : [],
       endAskedMs: null,
       killed: false,
     });
@@ -255,7 +270,7 @@ export class Scheduler {
 
   #noteSandbox(event: Extract<FromWorker, { type: "sandbox_started" }>): void {
     const entry = this.active.get(event.jobId);
-    if (entry && entry.job.attempt === event.attempt) entry.handle = event.handle;
+    if (entry && entry.job.attempt === event.attempt) entry.handles.push(event.handle);
     else this.#parts.sandboxes.kill(event.handle);
   }
 
@@ -279,12 +294,12 @@ export class Scheduler {
       if (event.handle) this.#parking.end(event.handle);
       return;
     }
-    const { runRecorded } = entry;
     const outcome: JobEvent = event.error
-      ? { type: "stage_failed", error: event.error, runRecorded }
-      : { type: "stage_succeeded", runRecorded };
+      ? { type: "stage_failed", error: event.error }
+      : { type: "stage_succeeded" };
     const result: JobResult = {};
     if (event.outcome !== null) result.outcome = event.outcome;
+    if (event.sampledTokens) result.sampledTokens = event.sampledTokens;
     if (event.handle?.isolation) result.isolation = event.handle.isolation;
     if (event.verdict !== null) result.verdict = event.verdict;
     if (event.trajectory !== null) {
@@ -308,12 +323,20 @@ export class Scheduler {
   #settle(seq: number, next: Job, result?: JobResult, handle?: SandboxHandle | null): void {
     this.#parts.store.updateJob(seq, next, result);
     const sandbox = this.#parking.take(next.id) ?? handle;
-    const goesOn = next.state === "pending" && next.stage !== "init";
+    const goesOn = next.state === "pending" && next.stage !== "init" && !this.#isSpare(next);
     if (sandbox && goesOn) this.#parking.park(next.id, sandbox, next.stage);
     if (sandbox && !goesOn) this.#parking.end(sandbox);
     if (!isFinal(next)) return;
     this.#unfinished--;
+    this.groups.jobEnded(seq);
     this.#ticker.afterCommit(() => this.waiters.notify(next.id));
+  }
+
+  /** EVAL's fresh sandbox, where as many wait already as may: EVAL then starts it itself. */
+  #isSpare({ stage, evalFromRecord }: Job): boolean {
+    const free = Math.max(0, this.pools.eval.freeSlots());
+    const allowed = free + this.#parts.settings.maxSandboxesAhead;
+    return stage === "eval" && evalFromRecord && this.#parking.waitingFor("eval") >= allowed;
   }
 
   /** A thread is gone or hangs: its sandboxes are killed, its jobs settled, and a fresh one takes over. */
@@ -324,14 +347,14 @@ export class Scheduler {
   ): void {
     this.#parts.log.error("a worker thread is replaced", { stage: worker.stage, code, reason });
     const entries = [...worker.jobIds].flatMap((id) => this.active.get(id) ?? []);
-    for (const { handle } of entries) if (handle) this.#parts.sandboxes.kill(handle);
+    for (const { handles } of entries) for (const it of handles) this.#parts.sandboxes.kill(it);
     this.pools[worker.stage].respawn(worker);
     this.#ticker.enqueue(() => {
       for (const entry of entries) {
         if (this.active.get(entry.job.id) !== entry) continue;
         const error = new ServiceError(code, reason).toBody();
-        const { runRecorded } = entry;
-        this.#leave(entry, { type: "stage_failed", error, runRecorded }, {}, entry.handle);
+        for (const handle of entry.handles) this.#parking.end(handle);
+        this.#leave(entry, { type: "stage_failed", error }, {}, null);
       }
     });
   }

@@ -46,6 +46,20 @@ export const agentSchema = z.strictObject({
   tool_timeout_ms: milliseconds.optional(),
   /** A command that prints nothing for as long is answered for, and goes on. */
   tool_quiet_ms: milliseconds.optional(),
+  /** What a message without a tool call is told, instead of the reminder to go on. */
+  reminder: z.string().min(1).max(10_000).optional(),
+  /** How little repetition ends the rollout. */
+  stuck: z.enum(["off", "normal", "strict"]).optional(),
+  /** So many messages in a row without a tool call end it. */
+  max_idle_turns: z.int().min(1).optional(),
+  /** Tells the model before its last turn that it is the last one. */
+  forced_finish: z.boolean().optional(),
+  /** Tokens that the model may sample in all its turns together. */
+  max_sampled_tokens: z.int().min(1).optional(),
+  max_context_tokens: z.int().min(1).optional(),
+  /** Instead of the task kind's own; `{{problem}}` and the like stand for fields of the row. */
+  system_prompt: z.string().max(100_000).optional(),
+  user_prompt: z.string().min(1).max(1_000_000).optional(),
   /** Instead of the task kind's own. */
   tools: z.array(toolNameSchema).min(1).optional(),
 });

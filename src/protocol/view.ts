@@ -26,6 +26,8 @@ export type RolloutView = {
   turns: number | null;
   error: (ErrorBody & { stage: Stage }) | null;
   backend_id: string | null;
+  /** The rollout whose outcome this one scores again. */
+  rescore_of: string | null;
   /** How far its sandbox was kept apart from the node; null where it had none (yet). */
   isolation: "A" | "B" | null;
   /** Units: milliseconds; times of attempts before the last are included. */
@@ -52,6 +54,7 @@ export function viewRollout(row: JobRow): RolloutView {
     turns: outcome?.turns ?? null,
     error: row.error === null ? null : { ...JSON.parse(row.error), stage: row.stage },
     backend_id: row.backend_id,
+    rescore_of: row.rescore_of,
     isolation: row.isolation,
     timings: {
       init: { queued_ms: row.init_queued_ms, active_ms: row.init_active_ms },

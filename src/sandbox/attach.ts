@@ -8,9 +8,13 @@ import { ENDED_FILE, sandboxPaths } from "./directory.ts";
 import { sandboxEnvironment } from "./environment.ts";
 import { exec } from "./exec.ts";
 import { readFile, writeFile } from "./files.ts";
+import { partsOf, saveParts } from "./host-tree.ts";
+import { runLogged } from "./logged-run.ts";
 import { PythonSession } from "./python.ts";
 import type { ExecOptions, Sandbox, SandboxHandle } from "./sandbox.ts";
 import { BashShell } from "./shell.ts";
+import type { TreeLimits } from "./tree.ts";
+import { readTree, writeTree } from "./trees.ts";
 
 /**
  * Takes a running sandbox over into this thread. One thread at a time: the one before has detached.
@@ -37,9 +41,15 @@ function attached(handle: SandboxHandle, channel: ControlChannel): Sandbox {
   const paths = sandboxPaths(handle.driver, handle.dir);
   const env = sandboxEnvironment(paths);
   const shells = new Set<BashShell>();
-  let shellCount = 0;
+  let textCount = 0;
   let python: PythonSession | null = null;
   const context = { channel, dir: handle.dir, paths, env };
+  const treeOptions = (path: string, limits: TreeLimits, signal?: AbortSignal) => ({
+    ...limits,
+    cwd: paths.home,
+    path,
+    ...(signal && { signal }),
+  });
   return {
     handle,
     died: channel.closed,
@@ -49,8 +59,9 @@ function attached(handle: SandboxHandle, channel: ControlChannel): Sandbox {
         cwd: options.cwd ?? paths.home,
         env: { ...env, ...options.env },
       }),
+    run: (command, options) => runLogged(context, `${textCount++}`, command, options),
     async shell(signal) {
-      const shell = await BashShell.open(context, `${shellCount++}`, signal);
+      const shell = await BashShell.open(context, `${textCount++}`, signal);
       shells.add(shell);
       return shell;
     },
@@ -61,6 +72,11 @@ function attached(handle: SandboxHandle, channel: ControlChannel): Sandbox {
     readFile: (path, maxBytes, signal) => readFile(channel, paths.home, path, maxBytes, signal),
     writeFile: (path, data, mode = 0o644, signal) =>
       writeFile(channel, paths.home, path, data, mode, signal),
+    readTree: (path, limits, signal) => readTree(channel, treeOptions(path, limits, signal)),
+    writeTree: (path, source, limits, signal) =>
+      writeTree(channel, treeOptions(path, limits, signal), partsOf(source)),
+    saveTree: (path, hostFolder, limits, signal) =>
+      saveParts(readTree(channel, treeOptions(path, limits, signal)), hostFolder),
     async detach() {
       // Their streams are ours alone: the next thread could not read them.
       await Promise.all([...shells].map((shell) => shell.close()));

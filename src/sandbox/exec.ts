@@ -8,6 +8,8 @@ import type { ExecOptions, ExecResult } from "./sandbox.ts";
 
 const SIGKILL = 9;
 
+type Ended = Pick<ExecResult, "exitCode" | "signal" | "timedOut">;
+
 /** Runs one command to its end, with pipes and no terminal. */
 export async function exec(
   channel: ControlChannel,
@@ -23,30 +25,39 @@ export async function exec(
   );
   if (options.stdin !== undefined) process.write(Buffer.from(options.stdin));
   process.endInput();
+  const end = await endOf(process, `${argv[0] ?? ""} in ${cwd}`, options);
+  return { stdout: stdout.text(), stderr: stderr.text(), ...end };
+}
+
+/**
+ * Waits as long as the limit says, then kills the group; what left the group lives on until the sandbox ends.
+ * @param what was to be started where, for the error.
+ */
+export async function endOf(
+  process: ProcessStream,
+  what: string,
+  { timeoutMs, signal }: { timeoutMs: number; signal?: AbortSignal },
+): Promise<Ended> {
   try {
-    const inTime = atMost(process.exited, options.timeoutMs, null);
-    const exit = await abortable(inTime, signal);
-    // The group and not only its leader; what left the group lives on until the sandbox ends.
+    const exit = await abortable(atMost(process.exited, timeoutMs, null), signal);
     if (exit === null) process.signal(SIGKILL);
     const end = exit ?? (await abortable(process.exited, signal));
     return {
-      stdout: stdout.text(),
-      stderr: stderr.text(),
       exitCode: exit === null ? null : end.code,
       signal: end.signal,
       timedOut: exit === null,
     };
   } catch (error) {
     if (process.open) process.signal(SIGKILL);
-    throw error instanceof StartError ? notStarted(argv[0] ?? "", cwd, error) : error;
+    throw error instanceof StartError ? notStarted(what, error) : error;
   }
 }
 
-function notStarted(name: string, cwd: string, error: StartError): ServiceError {
+function notStarted(what: string, error: StartError): ServiceError {
   const why = errnoName(error.errno);
   // Its processes are used up, or our streams: that is no fault of the image.
   const code = ["EAGAIN", "EMFILE", "ENFILE", "ENOMEM"].includes(why)
     ? "sandbox_protocol"
     : "image_invalid";
-  return new ServiceError(code, `cannot start ${name} in ${cwd}: ${why}`, { cause: error });
+  return new ServiceError(code, `cannot start ${what}: ${why}`, { cause: error });
 }

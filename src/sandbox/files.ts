@@ -1,20 +1,8 @@
 import { abortable } from "../lib/abortable.ts";
 import type { ControlChannel } from "./control-channel.ts";
-import { errnoName } from "./errno.ts";
+import { FileError } from "./file-error.ts";
 import type { StreamKind } from "./frames.ts";
 import { ProcessStream, StartError } from "./process-stream.ts";
-
-/** A path in the sandbox can't be used: `code` is `ENOENT`, `EISDIR`, `EFBIG` and the like. */
-export class FileError extends Error {
-  constructor(
-    readonly code: string,
-    readonly path: string,
-    verb: string,
-  ) {
-    super(`cannot ${verb} ${path}: ${code}`);
-    this.name = "FileError";
-  }
-}
 
 const KILLED = "EIO";
 
@@ -61,9 +49,9 @@ async function finished(
 ): Promise<void> {
   try {
     const { code } = await abortable(process.exited, signal);
-    if (code !== 0) throw new FileError(code === null ? KILLED : errnoName(code), path, verb);
+    if (code !== 0) throw new FileError(code ?? KILLED, path, verb);
   } catch (error) {
     if (process.open) process.signal(9);
-    throw error instanceof StartError ? new FileError(errnoName(error.errno), path, verb) : error;
+    throw error instanceof StartError ? new FileError(error.errno, path, verb) : error;
   }
 }

@@ -17,7 +17,16 @@ export const FRAME = {
   pong: 23,
 } as const;
 
-export const STREAM_KIND = { null: 0, pipes: 1, terminal: 2, readFile: 3, writeFile: 4 } as const;
+export const STREAM_KIND = {
+  null: 0,
+  pipes: 1,
+  terminal: 2,
+  readFile: 3,
+  writeFile: 4,
+  readTree: 5,
+  writeTree: 6,
+  logged: 7,
+} as const;
 export type StreamKind = keyof typeof STREAM_KIND;
 
 /** Whom a signal goes to: the command's own group, or what runs in the terminal's foreground. */

@@ -15,7 +15,8 @@ const INPUT_WINDOW = 65_536;
 const INPUT_CHUNK = 16_384;
 
 export type Exit = { code: number | null; signal: number | null };
-export type OutputSink = (bytes: Buffer, isStderr: boolean) => void;
+/** Answers `later`: the bytes count as unread until `taken` is called for them, so that no more come than that. */
+export type OutputSink = (bytes: Buffer, isStderr: boolean) => unknown;
 
 /** The process could not be started, or the file not be opened; `errno` says why. */
 export class StartError extends Error {
@@ -36,12 +37,14 @@ export class ProcessStream {
   readonly #id: number;
   readonly #start = Promise.withResolvers<void>();
   readonly #exit = Promise.withResolvers<Exit>();
-  readonly #sink: OutputSink;
+  #sink: OutputSink;
   readonly #onClosed = () => this.#fail(this.#channel.closed.reason);
   readonly #input: Uint8Array[] = [];
   #inputWindow = INPUT_WINDOW;
   #inputEnds = false;
   #unreturned = 0;
+  #untaken = 0;
+  #sent: (() => void) | null = null;
   #open = true;
 
   /**
@@ -83,6 +86,26 @@ export class ProcessStream {
     this.#pump();
   }
 
+  /** Resolves when all input is on its way, or nobody wants it any more. For one caller at a time. */
+  sent(): Promise<void> {
+    if (this.#input.length === 0 || !this.#open) return Promise.resolve();
+    return new Promise((resolve) => (this.#sent = resolve));
+  }
+
+  /** Of bytes that the sink took for `later`. */
+  taken(bytes: number): void {
+    this.#untaken -= bytes;
+    this.#returnWindow(bytes);
+  }
+
+  /** Kills it, and hears no more of it; what it has printed is dropped, so that its end can come. */
+  abandon(): void {
+    if (!this.#open) return;
+    this.#sink = () => {};
+    this.taken(this.#untaken);
+    this.signal(9);
+  }
+
   endInput(): void {
     this.#inputEnds = true;
     this.#pump();
@@ -112,8 +135,9 @@ export class ProcessStream {
 
   #take(type: number, payload: Buffer): void {
     if (type === FRAME.stdout || type === FRAME.stderr) {
-      this.#sink(payload, type === FRAME.stderr);
-      this.#returnWindow(payload.length);
+      const later = this.#sink(payload, type === FRAME.stderr) === "later";
+      if (later) this.#untaken += payload.length;
+      else this.#returnWindow(payload.length);
     } else if (type === FRAME.started) {
       this.#start.resolve();
     } else if (type === FRAME.failed) {
@@ -150,7 +174,10 @@ export class ProcessStream {
       if (chunk.length < next.length) this.#input[0] = next.subarray(chunk.length);
       else this.#input.shift();
     }
-    if (!this.#inputEnds || this.#input.length > 0) return;
+    if (this.#input.length > 0) return;
+    this.#sent?.();
+    this.#sent = null;
+    if (!this.#inputEnds) return;
     this.#inputEnds = false;
     this.#channel.send(encodeFrame(FRAME.endOfInput, this.#id));
   }
@@ -164,6 +191,7 @@ export class ProcessStream {
   #close(): void {
     this.#open = false;
     this.#input.length = 0;
+    this.#sent?.();
     this.#channel.unlisten(this.#id);
     this.#channel.closed.removeEventListener("abort", this.#onClosed);
   }

@@ -1,3 +1,5 @@
+import type { TreeLimits, TreePart, TreeSource, TreeTotals } from "./tree.ts";
+
 /**
  * A running sandbox as plain data. It belongs to a job, not to the thread that made it: any thread of
  * the service can `attach` to it, and the job row keeps it so that a successor can clean up.
@@ -90,6 +92,19 @@ export type ExecResult = {
   timedOut: boolean;
 };
 
+export type LoggedRunOptions = {
+  /** Path of the file in the sandbox that gets both streams, whole, in the order in which they were written. */
+  log: string;
+  cwd?: string;
+  env?: Record<string, string>;
+  timeoutMs: number;
+  signal?: AbortSignal;
+};
+
+export type LoggedRun = Pick<ExecResult, "exitCode" | "signal" | "timedOut"> & {
+  durationMs: number;
+};
+
 export type CommandResult = {
   output: string;
   /** Null where it was stopped, and while it runs. Of a shell that was killed by signal n: 128 + n. */
@@ -154,8 +169,16 @@ export interface Sandbox {
   readonly handle: SandboxHandle;
   /** Aborted with a `sandbox_died` error when the sandbox ends without `end()`. */
   readonly died: AbortSignal;
-  /** @throws ServiceError `image_invalid` if the program is not there, `sandbox_died`, the abort reason. */
+  /**
+   * Its process group ends with it; only a session of its own outlives it.
+   * @throws ServiceError `image_invalid` if the program is not there, `sandbox_died`, the abort reason.
+   */
   exec(argv: string[], options: ExecOptions): Promise<ExecResult>;
+  /**
+   * `exec` for output that has to be read whole, such as a test log: `readFile` reads it afterwards. A text is a
+   * bash script of any length, which the sandbox can read and not change.
+   */
+  run(command: string[] | string, options: LoggedRunOptions): Promise<LoggedRun>;
   /** One of any number. @throws ServiceError `image_invalid` without bash. */
   shell(signal?: AbortSignal): Promise<Shell>;
   /** The sandbox's one session, started at the first call of any thread. */
@@ -172,6 +195,33 @@ export interface Sandbox {
     mode?: number,
     signal?: AbortSignal,
   ): Promise<void>;
+  /**
+   * All below a folder, links as links, never through one. As it is read, so that a tree of any size takes no memory;
+   * who stops taking parts stops the reading. What a payload changes meanwhile is read as it was at some moment.
+   * @throws FileError, with `EFBIG` beyond the limits.
+   */
+  readTree(path: string, limits: TreeLimits, signal?: AbortSignal): AsyncIterable<TreePart>;
+  /**
+   * Below a folder, which is made where it is missing, and never through a link below it. What is in the way is
+   * replaced, except a folder by a file. `left` in the answer is what the source had and could not be carried.
+   * @throws FileError, with `EFBIG` beyond the limits; what was written by then stays.
+   */
+  writeTree(
+    path: string,
+    source: TreeSource,
+    limits: TreeLimits,
+    signal?: AbortSignal,
+  ): Promise<TreeTotals>;
+  /**
+   * `readTree` into a folder of the host's, which must not be there yet. Only files (of mode 600 or 700) and
+   * folders: links are `left`, like devices. @throws FileError; then there is no folder.
+   */
+  saveTree(
+    path: string,
+    hostFolder: string,
+    limits: TreeLimits,
+    signal?: AbortSignal,
+  ): Promise<TreeTotals>;
   /**
    * Lets go without ending, shells closed, Python left running: when it resolves another thread may
    * attach. Does not fail; of a sandbox that has died there is nothing to let go.

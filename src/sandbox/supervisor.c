@@ -32,17 +32,17 @@ void *memset(void *to, int value, u64 bytes);
 enum { READ = 0, WRITE = 1, OPEN = 2, CLOSE = 3, FSTAT = 5, POLL = 7, SIGACTION = 13, SIGPROCMASK = 14,
   IOCTL = 16, GETPID = 39, SENDTO = 44, RECVFROM = 45, FORK = 57, EXECVE = 59, WAIT4 = 61, KILL = 62,
   FCNTL = 72, CHDIR = 80, MKDIR = 83, FCHMOD = 91, UMASK = 95, SETSID = 112, CAPSET = 126, PRCTL = 157,
-  MOUNT = 165, EXIT_GROUP = 231, SIGNALFD4 = 289, DUP3 = 292, PIPE2 = 293, PRLIMIT64 = 302, SECCOMP = 317,
+  MOUNT = 165, EXIT_GROUP = 231, SIGNALFD4 = 289, DUP3 = 292, PIPE2 = 293, PRLIMIT64 = 302, WAITID = 247, SECCOMP = 317,
   CLOSE_RANGE = 436, LANDLOCK_CREATE = 444, LANDLOCK_RESTRICT = 446 };
 enum { EPERM = 1, ENOENT = 2, EIO = 5, E2BIG = 7, EAGAIN = 11, EACCES = 13, EEXIST = 17, ENOTDIR = 20, EISDIR = 21,
   EINVAL = 22, EFBIG = 27, ENOSYS = 38 };
-enum { O_RDWR = 2, O_CREAT = 0100, O_NOCTTY = 0400, O_TRUNC = 01000, O_NONBLOCK = 04000, O_CLOEXEC = 02000000 };
+enum { O_RDWR = 2, O_CREAT = 0100, O_NOCTTY = 0400, O_TRUNC = 01000, O_APPEND = 02000, O_NONBLOCK = 04000, O_CLOEXEC = 02000000 };
 enum { POLLIN = 1, POLLOUT = 4, POLLERR = 8, POLLHUP = 16 };
 
 /* Message types; `frames.ts` has the same numbers. */
 enum { SPAWN = 1, DATA = 2, END_OF_INPUT = 3, SIGNAL = 4, TTY_RESET = 5, CREDIT = 6, PING = 7,
   READY = 16, STARTED = 17, FAILED = 18, STDOUT = 19, STDERR = 20, EXITED = 21, CONSUMED = 22, PONG = 23 };
-enum { NULL_STDIO = 0, PIPES = 1, TERMINAL = 2, READ_FILE = 3, WRITE_FILE = 4 };
+enum { NULL_STDIO = 0, PIPES = 1, TERMINAL = 2, READ_FILE = 3, WRITE_FILE = 4, READ_TREE = 5, WRITE_TREE = 6, LOGGED = 7 };
 enum { LEADER_GROUP = 0, FOREGROUND = 1, FOREGROUND_BUT_LEADER = 2 };
 
 enum { CONTROL = 3, HEADER = 9, STREAMS = 64, INPUT_WINDOW = 65536, CHUNK = 16384, RESERVE = 4096,
@@ -165,13 +165,16 @@ static void execute(void) {
   fail(error);
 }
 
+static void make_parents(char *path) {
+  for (char *c = path + 1; *path && *c; c++)
+    if (*c == '/') { *c = 0; sys(MKDIR, path, 0777, 0, 0); *c = '/'; }
+}
+
 /* Reads or writes one file as this process, so that a fifo or a dead mount hangs it and not the loop. */
 static void copy_file(int kind, u64 argument) {
   char *path = arguments[0];
   long stat[18], left, n, sum = 0;
-  if (kind == WRITE_FILE)
-    for (char *c = path + 1; *path && *c; c++)
-      if (*c == '/') { *c = 0; sys(MKDIR, path, 0777, 0, 0); *c = '/'; }
+  if (kind == WRITE_FILE) make_parents(path);
   /* O_NONBLOCK: opening a fifo must not wait for its other end. */
   int flags = O_NOCTTY | O_NONBLOCK | O_CLOEXEC | (kind == WRITE_FILE ? O_CREAT | O_TRUNC | WRITE : 0);
   int fd = sys(OPEN, path, flags, 0600, 0);
@@ -194,8 +197,23 @@ static void copy_file(int kind, u64 argument) {
   sys(EXIT_GROUP, -n, 0, 0, 0);
 }
 
+#include "supervisor-tree.c"
+
+/* Both streams to one file, whose name stands before the command's own. */
+static void open_log(void) {
+  make_parents(arguments[0]);
+  int fd = sys(OPEN, arguments[0], O_CREAT | O_TRUNC | O_APPEND | O_NOCTTY | O_NONBLOCK | WRITE, 0644, 0);
+  if (fd < 0) fail(fd);
+  sys(FCNTL, fd, 4 /* F_SETFL */, O_APPEND, 0);
+  sys(DUP3, fd, 1, 0, 0);
+  sys(DUP3, fd, 2, 0, 0);
+  sys(CLOSE, fd, 0, 0, 0);
+  for (char **a = arguments; *a; a++) a[0] = a[1];
+  if (!arguments[0]) fail(EINVAL);
+}
+
 static void become(int kind, u64 argument, const char *cwd, const int stdio[3], int status) {
-  u64 no_signals = 0;
+  u64 no_signals = 0, ignore[4] = { 1, 0, 0, 0 };
   sys(SETSID, 0, 0, 0, 0);
   for (int i = 0; i < 3; i++) sys(DUP3, stdio[i], i, 0, 0);
   if (status == 3) sys(FCNTL, 3, 2, 1, 0);
@@ -209,7 +227,11 @@ static void become(int kind, u64 argument, const char *cwd, const int stdio[3], 
     long error = sys(CHDIR, cwd, 0, 0, 0);
     if (error < 0) fail(error);
   }
+  /* A file that grows too large is an error to be told, and no signal. */
+  if (kind >= READ_FILE && kind <= WRITE_TREE) sys(SIGACTION, 25 /* SIGXFSZ */, ignore, 0, 8);
   if (kind == READ_FILE || kind == WRITE_FILE) copy_file(kind, argument);
+  if (kind == READ_TREE || kind == WRITE_TREE) copy_tree(kind);
+  if (kind == LOGGED) open_log();
   execute();
 }
 
@@ -291,8 +313,9 @@ static int open_stdio(struct stream *s, int theirs[3]) {
   if (s->kind != PIPES) null = sys(OPEN, "/dev/null", O_RDWR | O_CLOEXEC, 0, 0);
   if (null < 0) return null;
   theirs[0] = theirs[1] = theirs[2] = null;
-  if (s->kind == PIPES || s->kind == WRITE_FILE) error = open_pipe(&s->input, &theirs[0], 1);
-  if (!error && (s->kind == PIPES || s->kind == READ_FILE)) error = open_pipe(&s->output, &theirs[1], 0);
+  int writes = s->kind == PIPES || s->kind == READ_FILE || s->kind == READ_TREE || s->kind == WRITE_TREE;
+  if (s->kind == PIPES || s->kind == WRITE_FILE || s->kind == WRITE_TREE) error = open_pipe(&s->input, &theirs[0], 1);
+  if (!error && writes) error = open_pipe(&s->output, &theirs[1], 0);
   if (!error && s->kind == PIPES) error = open_pipe(&s->error, &theirs[2], 0);
   return error;
 }
@@ -391,12 +414,23 @@ static void obey_all(void) {
 
 /* ---- streams ---- */
 
+/* A command without a terminal takes what it left in its group along. Before its number is given up: until then
+   it can be nobody else's. */
 static void reap(void) {
-  int status, pid;
+  int status, info[32]; /* siginfo: the pid is its fifth number */
   while (sys(READ, signal_fd, scratch, sizeof scratch, 0) > 0) {}
-  while ((pid = sys(WAIT4, -1, &status, 1, 0)) > 0)
+  for (;;) {
+    info[4] = 0;
+    if (syscall6(WAITID, 0, 0, (long)info, 1 | 4 | 0x01000000 /* WNOHANG, WEXITED, WNOWAIT */, 0, 0) < 0) return;
+    int pid = info[4];
+    struct stream *s = 0;
+    if (!pid) return;
     for (int i = 0; i < STREAMS; i++)
-      if (streams[i].used && streams[i].pid == pid) streams[i].exited = 1, streams[i].code = status;
+      if (streams[i].used && streams[i].pid == pid && !streams[i].exited) s = &streams[i];
+    if (s && (s->kind == PIPES || s->kind == LOGGED)) sys(KILL, -pid, 9, 0, 0);
+    if (sys(WAIT4, pid, &status, 1, 0) != pid) return;
+    if (s) s->exited = 1, s->code = status;
+  }
 }
 
 static void write_input(struct stream *s) {

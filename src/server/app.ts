@@ -2,6 +2,7 @@ import { Hono } from "hono";
 import { ServiceError, toErrorBody } from "../errors.ts";
 import type { ServerEnv, ServerParts } from "./parts.ts";
 import { backendRoutes } from "./routes/backends.ts";
+import { groupRoutes } from "./routes/groups.ts";
 import { healthRoutes } from "./routes/health.ts";
 import { rolloutRoutes } from "./routes/rollouts.ts";
 
@@ -10,6 +11,7 @@ export function createApp(parts: ServerParts): Hono<ServerEnv> {
   const app = new Hono<ServerEnv>();
   app.route("/", healthRoutes(parts));
   app.route("/v1/rollouts", rolloutRoutes(parts));
+  app.route("/v1/groups", groupRoutes(parts));
   app.route("/v1/backends", backendRoutes(parts));
   app.notFound((c) => {
     const message = `there is no ${c.req.method} ${c.req.path}`;

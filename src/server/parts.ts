@@ -1,6 +1,8 @@
 import type { EngineChoice, EngineProfile } from "../inference/engine-profile.ts";
+import type { GroupSubmission } from "../pipeline/groups.ts";
 import type { Submission } from "../pipeline/parts.ts";
 import type { Scheduler } from "../pipeline/scheduler.ts";
+import type { GroupRequest } from "../protocol/group.ts";
 import type { RolloutRequest } from "../protocol/rollout.ts";
 import type { Store } from "../store/store.ts";
 
@@ -41,6 +43,8 @@ export type ServerParts = {
   backends: Backends;
   /** Checks a request and gives it its task kind, limits and id. @throws ServiceError */
   accept(request: RolloutRequest): Submission;
+  /** The same for a group. @throws ServiceError */
+  acceptGroup(request: GroupRequest): GroupSubmission;
   maxBodyBytes: number;
   version: string;
 };

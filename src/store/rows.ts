@@ -35,6 +35,7 @@ export function toJob(row: JobRow): Job {
     notBeforeMs: row.not_before_ms,
     ending: row.ending,
     limits: JSON.parse(row.limits),
+    evalFromRecord: row.eval_from_record === 1,
     createdMs: row.created_ms,
     sinceMs: row.since_ms,
     stageDeadlineMs: row.stage_deadline_ms,

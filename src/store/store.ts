@@ -6,6 +6,7 @@ import type { Job, Stage, State } from "../jobs/job.ts";
 import { isFinal } from "../jobs/job.ts";
 import type { Verdict } from "../verifiers/verdict.ts";
 import { closeDatabase, openDatabase } from "./database.ts";
+import { GroupStore } from "./group-store.ts";
 import { toColumns } from "./rows.ts";
 import { type BackendRow, backends, type JobRow, jobs, trajectories } from "./tables.ts";
 
@@ -14,6 +15,7 @@ export type JobResult = {
   backendId?: string;
   outcome?: string;
   isolation?: "A" | "B";
+  sampledTokens?: number;
   verdict?: Verdict;
 };
 
@@ -26,6 +28,10 @@ export type NewRow = {
   image: string | null;
   instance: string;
   options: string;
+  /** Of a job that begins with EVAL: what another job's RUN left, and that job's id. */
+  rescore?: { of: string; outcome: string };
+  /** Where the job is a sample of a group. */
+  member?: { groupSeq: number; sample: number };
 };
 
 /** Which waiting jobs may be claimed now. */
@@ -54,12 +60,14 @@ export class Store implements Disposable {
   readonly #raw: Database;
   readonly #db: BunSQLiteDatabase;
   readonly #statements;
+  readonly groups: GroupStore;
   #finishedSeq: number;
 
   constructor(dataDir: string) {
     this.#raw = openDatabase(dataDir);
     this.#db = drizzle(this.#raw);
     this.#statements = prepareStatements(this.#db);
+    this.groups = new GroupStore(this.#db);
     const last = this.#db
       .select({ seq: sql<number>`coalesce(max(${jobs.finished_seq}), 0)` })
       .from(jobs)
@@ -96,6 +104,11 @@ export class Store implements Disposable {
       options: row.options,
       limits: JSON.stringify(job.limits),
       num_attempts: job.numAttempts,
+      eval_from_record: job.evalFromRecord ? 1 : 0,
+      rescore_of: row.rescore?.of ?? null,
+      outcome: row.rescore?.outcome ?? null,
+      group_seq: row.member?.groupSeq ?? null,
+      sample: row.member?.sample ?? null,
       created_ms: job.createdMs,
       deadline_ms: job.deadlineMs,
     }) as { seq: number };
@@ -105,6 +118,7 @@ export class Store implements Disposable {
   updateJob(seq: number, job: Job, result: JobResult = {}): void {
     const finishedSeq = isFinal(job) ? ++this.#finishedSeq : null;
     const { backendId = null, outcome = null, isolation = null, verdict } = result;
+    const sampledTokens = result.sampledTokens ?? null;
     this.#statements.update.run({
       ...toColumns(job),
       seq,
@@ -112,6 +126,7 @@ export class Store implements Disposable {
       backend_id: backendId,
       outcome,
       isolation,
+      sampled_tokens: sampledTokens,
       verdict: verdict ? JSON.stringify(verdict) : null,
       reward: verdict?.reward ?? null,
     });
@@ -269,6 +284,11 @@ function prepareStatements(db: BunSQLiteDatabase) {
         options: p("options"),
         limits: p("limits"),
         num_attempts: p("num_attempts"),
+        eval_from_record: p("eval_from_record"),
+        rescore_of: p("rescore_of"),
+        outcome: p("outcome"),
+        group_seq: p("group_seq"),
+        sample: p("sample"),
         created_ms: p("created_ms"),
         deadline_ms: p("deadline_ms"),
       })
@@ -282,6 +302,7 @@ function prepareStatements(db: BunSQLiteDatabase) {
         backend_id: keptUnlessInit(jobs.backend_id, "backend_id"),
         outcome: keptUnlessInit(jobs.outcome, "outcome"),
         isolation: keptUnlessInit(jobs.isolation, "isolation"),
+        sampled_tokens: keptUnlessInit(jobs.sampled_tokens, "sampled_tokens"),
         verdict: p("verdict"),
         reward: p("reward"),
       } as never)

@@ -25,8 +25,3 @@ export function taskKindByName(name: string) {
   const mend = "use the version of rolloutd that accepted the job";
   throw new ServiceError("unknown_task_kind", `there is no task kind ${name}`, { mend });
 }
-
-/** Whether EVAL needs nothing but what RUN recorded, so that it can be done again. */
-export function evaluatesFromRecord(name: string): boolean {
-  return TASK_KINDS.some((kind) => kind.name === name && !kind.evalUsesSandbox);
-}

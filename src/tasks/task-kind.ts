@@ -1,4 +1,5 @@
 import type { Dialogue } from "../agent/dialogue.ts";
+import type { AgentOutcome } from "../agent/loop.ts";
 import type { ToolName } from "../agent/tool.ts";
 import type { Message, ToolSchema } from "../inference/engine.ts";
 import type { RolloutOptions } from "../protocol/rollout.ts";
@@ -6,21 +7,40 @@ import type { Sandbox } from "../sandbox/sandbox.ts";
 import type { Outcome } from "../trajectory/record.ts";
 import type { Recorder } from "../trajectory/recorder.ts";
 import type { Verdict } from "../verifiers/verdict.ts";
+import type { AgentTask } from "./drive-agent.ts";
+import type { SandboxPlan } from "./sandbox-plan.ts";
+import type { TaskSettings } from "./settings.ts";
 
 export type RunContext = {
   jobId: string;
   options: RolloutOptions;
+  settings: TaskSettings;
   sandbox: Sandbox | null;
-  /** Opens a conversation with the rollout's model, beginning with `prompt`. */
+  /** Drives the agent loop, with the tools, prompts and rules that the rollout asks for. */
+  agent(task: AgentTask): Promise<AgentOutcome>;
+  /** For a kind with a loop of its own. Opens a conversation with the rollout's model, beginning with `prompt`. */
   converse(prompt: Message[], tools: ToolSchema[]): Promise<Dialogue>;
   backendId: string | null;
   recorder: Recorder;
+  /**
+   * The agent is done: EVAL's fresh sandbox starts while the kind still takes what EVAL needs from the
+   * agent's. Without this call it starts when `run` has returned.
+   */
+  agentDone(): void;
+  signal: AbortSignal;
+};
+
+export type EvalContext = {
+  jobId: string;
+  settings: TaskSettings;
+  /** As `sandboxes` plans it. */
+  sandbox: Sandbox | null;
   signal: AbortSignal;
 };
 
 /**
- * What decides how an instance is rolled out and scored. `parse` runs on the main thread when a job is
- * submitted, the stages run in workers.
+ * What decides how an instance is rolled out and scored. `parse` and `sandboxes` run on the main thread when
+ * a job is submitted, and again in workers, where the stages run.
  *
  * @typeParam I the instance, as `parse` gives it
  */
@@ -28,16 +48,19 @@ export interface TaskKind<I> {
   readonly name: string;
   /** Values of `data_source` that mean this kind. */
   readonly dataSources: readonly string[];
-  readonly usesSandbox: boolean;
   readonly needsBackend: boolean;
-  /** Whether EVAL works in the sandbox that RUN used; otherwise it is freed before. */
-  readonly evalUsesSandbox: boolean;
   readonly tools: readonly ToolName[];
   /** @throws ServiceError `invalid_field` naming the field of the row. */
   parse(row: Record<string, unknown>): I;
+  sandboxes(instance: I, settings: TaskSettings): SandboxPlan;
   /** Makes a fresh sandbox ready for the agent. */
   init(instance: I, sandbox: Sandbox | null, signal: AbortSignal): Promise<void>;
   run(instance: I, context: RunContext): Promise<Outcome>;
-  /** @throws ServiceError `verifier_failed` when it can't come to a verdict. */
-  evaluate(instance: I, outcome: Outcome, signal: AbortSignal): Promise<Verdict>;
+  /**
+   * Turns what RUN left into a number. What the model did badly is a verdict with reward 0 and a reason; a
+   * verifier that could not do its work throws.
+   *
+   * @throws ServiceError `verifier_failed`, `judge_failed`, `reward_server_failed`, `sandbox_*`.
+   */
+  evaluate(instance: I, outcome: Outcome, context: EvalContext): Promise<Verdict>;
 }

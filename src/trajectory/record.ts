@@ -1,10 +1,35 @@
 import type { FinishReason, Message, ToolSchema } from "../inference/engine.ts";
+import type { WeightSpan } from "../inference/generate.ts";
 
 /** Why the agent stopped. A stop is an outcome to be scored; a failure is an error instead. */
-export type StopReason = "finish" | "answer" | "max_turns" | "loop" | "context" | "length" | "done";
+export type StopReason =
+  | "finish"
+  | "answer"
+  | "max_turns"
+  | "loop"
+  | "context"
+  | "length"
+  | "token_budget"
+  | "done";
 
-/** What RUN leaves for EVAL and for the result; stored as JSON. */
-export type Outcome = { stop_reason: StopReason; final_message: string | null; turns: number };
+/** A file that RUN took from the agent's sandbox. `path` is relative to what the kind names. */
+export type OutcomeFile = { path: string; base64: string; mode?: number };
+
+/**
+ * What RUN leaves for EVAL and for the result; stored as JSON, and bounded as a whole by `max_outcome_bytes`.
+ * The policy has written it: EVAL trusts none of it.
+ */
+export type Outcome = {
+  stop_reason: StopReason;
+  final_message: string | null;
+  turns: number;
+  patch?: string;
+  files?: OutcomeFile[];
+  /** What was left out or looked suspicious, for people. */
+  flags?: string[];
+  /** A kind's own state, such as the session of a server that verifies. */
+  state?: unknown;
+};
 
 /** One call of a model and what the environment answered. */
 export type Turn = {
@@ -18,19 +43,34 @@ export type Turn = {
   /** Units: milliseconds. From the job's RUN start to the call, the call, and the tools it asked for. */
   started_ms: number;
   engine_ms: number;
+  /** In the engine before it began; null where the engine does not say. */
+  queue_ms: number | null;
+  /** From the call to its first token; null where the reply was not streamed. */
+  first_token_ms: number | null;
   /** Null where the engine does not say. */
   cached_tokens: number | null;
+  /** Of the turn's last token. */
   weight_version: string | null;
+  /** Which of the turn's sampled ids are of which version; empty where the engine does not say. */
+  weight_spans: WeightSpan[];
   tools: ToolRun[];
 };
 
+/** How a tool call ended. One that is malformed, truncated or of an unknown tool was not carried out. */
+export type ToolStatus =
+  | "ok"
+  | "malformed"
+  | "truncated"
+  | "unknown_tool"
+  | "tool_error"
+  | "timeout";
+
 export type ToolRun = {
   name: string;
-  /** Index in `messages` of the observation. */
-  message: number;
+  status: ToolStatus;
+  /** Index in `messages` of the observation; null for a call that nothing answers. */
+  message: number | null;
   duration_ms: number;
-  /** False when the call was malformed, the tool failed, or its time was over. */
-  ok: boolean;
 };
 
 /**
@@ -47,6 +87,8 @@ export type TokenSegment = {
     end: number;
     /** 1 exactly where the ids were sampled. */
     mask: 0 | 1;
+    /** Index in `turns` of the call that sampled them; for sampled ids only. */
+    turn?: number;
     /** Sampled last and left out, because the template ends the turn with another token. */
     dropped?: number;
   }[];

@@ -1,4 +1,5 @@
 import type { AssistantMessage, FinishReason, Message, ToolSchema } from "../inference/engine.ts";
+import type { WeightSpan } from "../inference/generate.ts";
 import type { StopReason, TokenSegment, ToolRun, Trajectory, Turn } from "./record.ts";
 import { validateSegments } from "./validate.ts";
 
@@ -11,7 +12,12 @@ export type RecordedCall = {
   completionTokens: number | null;
   cachedTokens: number | null;
   weightVersion: string | null;
+  weightSpans: WeightSpan[];
   durationMs: number;
+  /** Null where the engine does not say. */
+  queueMs: number | null;
+  /** Null where the reply was not streamed. */
+  firstTokenMs: number | null;
 };
 
 /**
@@ -56,16 +62,19 @@ export class Recorder {
       completion_tokens: reply.completionTokens,
       started_ms: Math.round(performance.now() - this.#startMs - reply.durationMs),
       engine_ms: reply.durationMs,
+      queue_ms: reply.queueMs,
+      first_token_ms: reply.firstTokenMs,
       cached_tokens: reply.cachedTokens,
       weight_version: reply.weightVersion,
+      weight_spans: reply.weightSpans,
       tools: [],
     };
     this.#trajectory.turns.push(turn);
   }
 
-  /** An answer of the environment that belongs to a tool call of the last turn. */
-  observe(message: Extract<Message, { role: "tool" }>, run: Omit<ToolRun, "message">): void {
-    const index = this.#trajectory.messages.push(message) - 1;
+  /** How a tool call of the last turn ended, and what it was answered; null where nothing was. */
+  observe(message: Extract<Message, { role: "tool" }> | null, run: Omit<ToolRun, "message">): void {
+    const index = message === null ? null : this.#trajectory.messages.push(message) - 1;
     this.#trajectory.turns.at(-1)?.tools.push({ ...run, message: index });
   }
 
@@ -80,6 +89,13 @@ export class Recorder {
 
   get turns(): number {
     return this.#trajectory.turns.length;
+  }
+
+  /** What the model wrote so far; null where its engine does not count. */
+  get sampledTokens(): number | null {
+    const counts = this.#trajectory.turns.map(({ completion_tokens: tokens }) => tokens);
+    if (counts.length === 0 || counts.includes(null)) return null;
+    return counts.reduce<number>((sum, tokens) => sum + (tokens ?? 0), 0);
   }
 
   /** True once there is anything worth returning. */

@@ -6,4 +6,6 @@ export type Verdict = {
   rule: string;
   /** One sentence for a person. */
   reason: string;
+  /** What it rests on, for people: results per test, a judge's answers. At most some kilobytes. */
+  details?: Record<string, unknown>;
 };

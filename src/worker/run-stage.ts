@@ -1,33 +1,21 @@
-import { createHash } from "node:crypto";
 import { ServiceError, toErrorBody } from "../errors.ts";
 import type { Message, ToolSchema } from "../inference/engine.ts";
-import { abortable } from "../lib/abortable.ts";
-import type { StageFinished, StartStage, WorkerSettings } from "../pipeline/messages.ts";
+import type { StageFinished, StartStage } from "../pipeline/messages.ts";
 import type { RolloutOptions } from "../protocol/rollout.ts";
-import type { Images } from "../sandbox/images/images.ts";
-import type { Sandbox, SandboxDriver, SandboxHandle } from "../sandbox/sandbox.ts";
+import { driveAgent } from "../tasks/drive-agent.ts";
 import { taskKindByName } from "../tasks/registry.ts";
+import { NO_SANDBOX } from "../tasks/sandbox-plan.ts";
 import type { TaskKind } from "../tasks/task-kind.ts";
 import type { Outcome } from "../trajectory/record.ts";
 import { Recorder } from "../trajectory/recorder.ts";
 import type { Verdict } from "../verifiers/verdict.ts";
 import { type Engines, openDialogue } from "./open-dialogue.ts";
+import { type SandboxParts, StageSandboxes } from "./stage-sandboxes.ts";
 
-export type StageParts = {
-  settings: WorkerSettings;
-  driver: SandboxDriver;
-  images: Pick<Images, "acquire">;
-  attach(handle: SandboxHandle, signal: AbortSignal): Promise<Sandbox>;
-  /** Does not fail: what could not be cleaned up is told to the operator. */
-  end(handle: SandboxHandle): Promise<void>;
-  /** Ends a sandbox that goes beyond its limits; `crossed` says by which. */
-  watch(handle: SandboxHandle): Disposable & { readonly crossed: AbortSignal };
-  engines: Engines;
-  sandboxStarted(handle: SandboxHandle): void;
-};
+export type StageParts = SandboxParts & { engines: Engines };
 
 /** The parts of `StageFinished` that the stages fill in. */
-type Result = { outcome: Outcome | null; verdict: Verdict | null };
+type Result = { outcome: string | null; verdict: Verdict | null };
 
 /**
  * One stage of one job, from its message to its answer. It never throws: whatever happens becomes an event,
@@ -45,17 +33,18 @@ export async function runStage(
     await stage.release();
     return {
       ...finished,
-      handle: stage.handle,
+      handle: stage.sandboxes.handle,
       error: null,
-      outcome: outcome && JSON.stringify(outcome),
+      outcome,
       trajectory: stage.trajectory(),
+      ...stage.usage(),
       verdict,
     };
   } catch (thrown) {
     const error = toErrorBody(signal.aborted ? signal.reason : thrown);
-    await stage.discard();
+    await stage.sandboxes.endAll();
     const nothing = { handle: null, outcome: null, verdict: null };
-    return { ...finished, ...nothing, error, trajectory: stage.trajectory() };
+    return { ...finished, ...nothing, error, trajectory: stage.trajectory(), ...stage.usage() };
   }
 }
 
@@ -64,22 +53,22 @@ function identity({ jobId, attempt, stage }: StartStage) {
 }
 
 class StageRun {
-  handle: SandboxHandle | null;
+  readonly sandboxes: StageSandboxes;
   readonly #start: StartStage;
   readonly #parts: StageParts;
-  readonly #signal: AbortSignal;
   readonly #recorder: Recorder;
+  #plan = NO_SANDBOX;
 
   constructor(start: StartStage, parts: StageParts, signal: AbortSignal) {
     this.#start = start;
     this.#parts = parts;
-    this.#signal = signal;
-    this.handle = start.handle;
+    this.sandboxes = new StageSandboxes(start, parts, signal);
     this.#recorder = new Recorder(start.jobId, start.attempt);
   }
 
   work(): Promise<Result> {
     const instance = this.#kind.parse(JSON.parse(this.#start.instance));
+    this.#plan = this.#kind.sandboxes(instance, this.#parts.settings.tasks);
     switch (this.#start.stage) {
       case "init":
         return this.#init(instance);
@@ -95,20 +84,21 @@ class StageRun {
     return taskKindByName(this.#start.taskKind);
   }
 
-  /** Ends the sandbox where no later stage works in it. */
+  /** Leaves the sandboxes as the next stage is to find them. */
   async release(): Promise<void> {
-    if (!this.#keepsSandbox) await this.discard();
+    if (this.#keepsSandbox) return;
+    if (this.#start.stage === "run") this.sandboxes.startFresh(this.#plan);
+    await this.sandboxes.handOver();
   }
 
   get #keepsSandbox(): boolean {
     const { stage } = this.#start;
-    return stage === "init" || (stage === "run" && this.#kind.evalUsesSandbox);
+    return stage === "init" || (stage === "run" && this.#plan.evaluation === "agent");
   }
 
-  async discard(): Promise<void> {
-    const { handle } = this;
-    this.handle = null;
-    if (handle) await this.#parts.end(handle);
+  usage(): Pick<StageFinished, "sampledTokens"> {
+    const { sampledTokens } = this.#recorder;
+    return sampledTokens === null ? {} : { sampledTokens };
   }
 
   trajectory(): string | null {
@@ -117,11 +107,10 @@ class StageRun {
 
   // biome-ignore lint/suspicious/noExplicitAny: see `#kind`.
   async #init(instance: any): Promise<Result> {
-    if (this.#kind.usesSandbox) {
-      this.handle = await this.#startSandbox();
-      this.#parts.sandboxStarted(this.handle);
-    }
-    await this.#inSandbox((sandbox, signal) => this.#kind.init(instance, sandbox, signal));
+    if (this.#plan.agent) await this.sandboxes.ensure(this.#plan, "agent");
+    await this.sandboxes.use(this.#keepsSandbox, (sandbox, signal) =>
+      this.#kind.init(instance, sandbox, signal),
+    );
     return { outcome: null, verdict: null };
   }
 
@@ -129,19 +118,23 @@ class StageRun {
   async #run(instance: any): Promise<Result> {
     const { backend } = this.#start;
     const options: RolloutOptions = JSON.parse(this.#start.options);
-    const outcome = await this.#inSandbox((sandbox, signal) =>
-      this.#kind.run(instance, {
+    const outcome: Outcome = await this.sandboxes.use(this.#keepsSandbox, (sandbox, signal) => {
+      const context = {
         jobId: this.#start.jobId,
         options,
+        settings: this.#parts.settings.tasks,
         sandbox,
-        converse: (prompt, tools) => this.#converse(options, prompt, tools),
+        converse: (prompt: Message[], tools: ToolSchema[]) =>
+          this.#converse(options, prompt, tools),
         backendId: backend?.id ?? null,
         recorder: this.#recorder,
+        agentDone: () => this.sandboxes.startFresh(this.#plan),
         signal,
-      }),
-    );
+      };
+      return this.#kind.run(instance, { ...context, agent: (task) => driveAgent(context, task) });
+    });
     this.#recorder.validate();
-    return { outcome, verdict: null };
+    return { outcome: bounded(outcome, this.#parts.settings.maxOutcomeBytes), verdict: null };
   }
 
   #converse(options: RolloutOptions, prompt: Message[], tools: ToolSchema[]) {
@@ -161,51 +154,20 @@ class StageRun {
   async #evaluate(instance: any): Promise<Result> {
     if (this.#start.outcome === null) throw new Error("EVAL started without RUN's outcome");
     const outcome: Outcome = JSON.parse(this.#start.outcome);
-    const evaluation = this.#kind.evaluate(instance, outcome, this.#signal);
-    const verdict = await abortable(evaluation, this.#signal);
-    if (!(verdict.reward >= 0 && verdict.reward <= 1)) {
-      throw new ServiceError("verifier_failed", `the verifier gave ${verdict.reward} as a reward`);
-    }
-    return { outcome: null, verdict };
+    const { jobId } = this.#start;
+    const settings = this.#parts.settings.tasks;
+    if (this.#plan.evaluation === "fresh") await this.sandboxes.ensure(this.#plan, "evaluation");
+    const verdict: Verdict = await this.sandboxes.use(false, (sandbox, signal) =>
+      this.#kind.evaluate(instance, outcome, { jobId, settings, sandbox, signal }),
+    );
+    if (verdict.reward >= 0 && verdict.reward <= 1) return { outcome: null, verdict };
+    throw new ServiceError("verifier_failed", `the verifier gave ${verdict.reward} as a reward`);
   }
+}
 
-  async #startSandbox(): Promise<SandboxHandle> {
-    const { settings, driver, images } = this.#parts;
-    const { image } = JSON.parse(this.#start.options) as { image?: string };
-    const chosen = image ?? settings.defaultImage;
-    if (!chosen) {
-      throw new ServiceError("image_not_found", "the job names no image and there is no default", {
-        mend: "start rolloutd with --image DIR, or set `image` in the rollout",
-      });
-    }
-    const { writable, ...limits } = settings.sandbox;
-    const { path, lock } = await images.acquire(chosen, this.#signal);
-    using held = lock;
-    const spec = { id: this.#sandboxId(), image: path, writable, limits };
-    const handle = await driver.start(spec, this.#signal);
-    // From here on the lock belongs to the sandbox, and ends with it.
-    if (held) handle.imageLock = { file: held.path, fd: held.detach() };
-    return handle;
-  }
-
-  /** Names its folder, and is seen inside: short, and the same length for every job. */
-  #sandboxId(): string {
-    const { jobId, attempt } = this.#start;
-    const digest = createHash("sha256").update(jobId).digest("hex");
-    return `${digest.slice(0, 20)}.${attempt}`;
-  }
-
-  /** Attaches for the time of `work`, which is aborted when the sandbox dies under it. */
-  async #inSandbox<T>(
-    work: (sandbox: Sandbox | null, signal: AbortSignal) => Promise<T>,
-  ): Promise<T> {
-    if (!this.handle) return abortable(work(null, this.#signal), this.#signal);
-    const sandbox = await this.#parts.attach(this.handle, this.#signal);
-    using watch = this.#parts.watch(this.handle);
-    const signal = AbortSignal.any([this.#signal, watch.crossed, sandbox.died]);
-    const result = await abortable(work(sandbox, signal), signal);
-    // Where the sandbox is ended instead, that also cuts this thread's connection.
-    if (this.#keepsSandbox) await sandbox.detach();
-    return result;
-  }
+function bounded(outcome: Outcome, maxBytes: number): string {
+  const json = JSON.stringify(outcome);
+  if (json.length <= maxBytes) return json;
+  const message = `what RUN hands over has ${json.length} bytes, and may have ${maxBytes}`;
+  throw new ServiceError("outcome_too_large", message, { mend: "raise max_outcome_bytes" });
 }

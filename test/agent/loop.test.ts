@@ -18,8 +18,11 @@ describe("a rollout ends", () => {
       completion_tokens: 2,
       started_ms: expect.any(Number),
       engine_ms: 0,
+      queue_ms: null,
+      first_token_ms: null,
       cached_tokens: null,
       weight_version: null,
+      weight_spans: [],
     };
     expect(t.trajectory()).toEqual({
       version: 1,
@@ -38,9 +41,13 @@ describe("a rollout ends", () => {
         {
           ...turn,
           message: 1,
-          tools: [{ name: "think", message: 2, duration_ms: expect.any(Number), ok: true }],
+          tools: [{ name: "think", status: "ok", message: 2, duration_ms: expect.any(Number) }],
         },
-        { ...turn, message: 3, tools: [] },
+        {
+          ...turn,
+          message: 3,
+          tools: [{ name: "finish", status: "ok", message: null, duration_ms: expect.any(Number) }],
+        },
       ],
       stop_reason: "finish",
     });
@@ -73,7 +80,10 @@ describe("a rollout ends", () => {
     const t = setup({ script: [{ ...cut, finishReason: "length" }] });
     expect(await t.run()).toEqual({ stopReason: "length", finalMessage: "I was about to" });
     expect(t.thoughts).toEqual([]);
-    expect(t.trajectory()).toMatchObject({ stop_reason: "length", turns: [{ tools: [] }] });
+    expect(t.trajectory()).toMatchObject({
+      stop_reason: "length",
+      turns: [{ tools: [{ name: "think", status: "truncated", message: null, duration_ms: 0 }] }],
+    });
   });
 
   test("where the engine has no room for the conversation, and keeps what it has", async () => {
@@ -106,16 +116,35 @@ describe("a message without a tool call that is no answer", () => {
     expect(t.engine.requests[1]?.messages.length).toBe(3);
   });
 
-  test("ends the rollout when it is the third in a row", async () => {
-    const t = setup({ script: [says("a"), says("b"), says("c"), says("d")] });
+  test("ends the rollout when it is one too many in a row, where a limit is set", async () => {
+    const script = [says("a"), says("b"), says("c"), says("d")];
+    const t = setup({ script, rules: { maxIdleTurns: 3 } });
     expect(await t.run()).toEqual({ stopReason: "loop", finalMessage: "c" });
     expect(t.engine.requests.length).toBe(3);
   });
 
   test("is no loop where a tool call came between", async () => {
     const script = [says("a"), says("b"), calls(["think", {}]), says("c"), says("d"), says("e")];
-    const t = setup({ script });
+    const t = setup({ script, rules: { maxIdleTurns: 3 } });
     expect(await t.run()).toEqual({ stopReason: "loop", finalMessage: "e" });
+  });
+
+  test("ends the rollout at the third that says the same, or at the second where that is strict", async () => {
+    const script = [says("a"), says("b"), says("b"), says("b"), says("b")];
+    const turns = async (stuck: "normal" | "strict" | "off") => {
+      const t = setup({ script, maxTurns: 5, rules: { stuck } });
+      return [(await t.run()).stopReason, t.engine.requests.length];
+    };
+    expect(await turns("normal")).toEqual(["loop", 4]);
+    expect(await turns("strict")).toEqual(["loop", 3]);
+    expect(await turns("off")).toEqual(["max_turns", 5]);
+  });
+
+  test("may give up from the second reminder on", async () => {
+    const t = setup({ script: [says("a"), says("b"), says("Answer: 4")] });
+    await t.run();
+    const reminders = t.conversation().filter((line) => CONTINUE.test(line));
+    expect(reminders.map((line) => line.includes("give up"))).toEqual([false, true]);
   });
 });
 
@@ -136,7 +165,12 @@ describe("a call that can't be carried out is told to the model, which goes on",
     const content = typeof told === "string" ? told : expect.stringMatching(told);
     expect(messages[2]).toEqual({ role: "tool", content, tool_call_id: "call_0" });
     expect(turns[0]?.tools).toEqual([
-      { name, message: 2, duration_ms: expect.any(Number), ok: false },
+      {
+        name,
+        status: name === "dig" ? "unknown_tool" : "malformed",
+        message: 2,
+        duration_ms: expect.any(Number),
+      },
     ]);
   });
 
@@ -157,9 +191,9 @@ test("each tool of a message is answered under the id of its call, in order", as
     { role: "tool", content: "n is 1", tool_call_id: "call_0" },
     { role: "tool", content: "n is 2", tool_call_id: "call_1" },
   ]);
-  expect(turns[0]?.tools.map(({ message, ok }) => [message, ok])).toEqual([
-    [2, true],
-    [3, false],
+  expect(turns[0]?.tools.map(({ message, status }) => [message, status])).toEqual([
+    [2, "ok"],
+    [3, "tool_error"],
   ]);
 });
 

@@ -1,4 +1,5 @@
 import { runAgent } from "../../src/agent/loop.ts";
+import { type AgentRules, DEFAULT_RULES } from "../../src/agent/rules.ts";
 import { TextDialogue } from "../../src/agent/text-dialogue.ts";
 import type { Tool, ToolResult } from "../../src/agent/tool.ts";
 import { toolSchema } from "../../src/agent/tool.ts";
@@ -12,12 +13,13 @@ export const PROMPT: Message[] = [{ role: "user", content: "Go." }];
 type Options = {
   script: Scripted[];
   maxTurns?: number;
+  rules?: Partial<AgentRules>;
   /** What the tool `think` does; it answers "noted" unless told otherwise. */
   think?: (args: Record<string, unknown>) => Promise<ToolResult>;
 };
 
 /** A rollout of a scripted model with two tools, `think` and `finish`. An answer starts with "Answer:". */
-export function setup({ script, maxTurns = 10, think }: Options) {
+export function setup({ script, maxTurns = 10, rules, think }: Options) {
   const engine = new FakeEngine(script);
   const recorder = new Recorder("job-1", 1);
   const abort = new AbortController();
@@ -50,7 +52,7 @@ export function setup({ script, maxTurns = 10, think }: Options) {
         dialogue,
         backendId: BACKEND.id,
         tools,
-        maxTurns,
+        rules: { ...DEFAULT_RULES, maxTurns, ...rules },
         recorder,
         signal: abort.signal,
         isAnswer: (content) => content.startsWith("Answer:"),

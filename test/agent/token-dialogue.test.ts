@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { runAgent } from "../../src/agent/loop.ts";
+import { DEFAULT_RULES } from "../../src/agent/rules.ts";
 import { TokenDialogue } from "../../src/agent/token-dialogue.ts";
 import { type Tool, toolSchema } from "../../src/agent/tool.ts";
 import type { Backend, Message, Sampling } from "../../src/inference/engine.ts";
@@ -54,7 +55,8 @@ async function setup(turns: Turn[], { sampling = {} as Sampling, maxModelLen = 1
     model,
     run: () =>
       runAgent({
-        ...{ dialogue, backendId: "b", tools, maxTurns: 10, recorder, signal },
+        ...{ dialogue, backendId: "b", tools, recorder, signal },
+        rules: { ...DEFAULT_RULES, maxTurns: 10 },
         isAnswer: (content) => content.startsWith("Answer:"),
       }),
     trajectory: (): Trajectory => {

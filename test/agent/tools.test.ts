@@ -32,7 +32,11 @@ describe("execute_ipython_cell", () => {
 
   test("does not say so where a silent cell was stopped", async () => {
     const text = "[Execution timed out (30 seconds).]";
-    expect(await ipython({ output: "", timedOut: true })).toEqual({ text, ok: false });
+    expect(await ipython({ output: "", timedOut: true })).toEqual({
+      text,
+      ok: false,
+      timedOut: true,
+    });
   });
 
   test("a traceback is no success", async () => {
@@ -44,6 +48,7 @@ describe("execute_ipython_cell", () => {
     expect(await ipython({ output: "1\n", timedOut: true, restarted: true })).toEqual({
       text: "1\n[Execution timed out (30 seconds).]\n[The interpreter was restarted: its variables are lost.]",
       ok: false,
+      timedOut: true,
     });
   });
 

@@ -28,6 +28,7 @@ describe("an accepted rollout", () => {
         id: "a",
         limits: { initMs: 120_000, runMs: 6, evalMs: 5, totalMs: 7 },
         numAttempts: 2,
+        evalFromRecord: true,
       },
       row: {
         bodySha256: expect.stringMatching(/^[0-9a-f]{64}$/),

@@ -20,6 +20,7 @@ export function viewOf(id: string, changes: Partial<RolloutView> = {}): RolloutV
     turns: 0,
     error: null,
     backend_id: null,
+    rescore_of: null,
     isolation: null,
     timings: { init: NO_TIME, run: NO_TIME, eval: NO_TIME },
     created_at: "2026-01-01T00:00:00.000Z",

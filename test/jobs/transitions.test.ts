@@ -10,28 +10,28 @@ const BROKEN = {
   retryable: true,
 } as const;
 
-function newJob(): Job {
-  return createJob({ id: "j", limits: LIMITS, numAttempts: 1 }, 1000);
+function newJob(evalFromRecord = false): Job {
+  return createJob({ id: "j", limits: LIMITS, numAttempts: 1, evalFromRecord }, 1000);
 }
 
 /** Applies events one after the other, 10 ms apart. */
-function after(...events: JobEvent[]): Job {
+function apply(job: Job, ...events: JobEvent[]): Job {
   let nowMs = 1000;
-  return events.reduce((job, event) => {
+  return events.reduce((next, event) => {
     nowMs += 10;
-    return transition(job, event, nowMs);
-  }, newJob());
+    return transition(next, event, nowMs);
+  }, job);
+}
+
+function after(...events: JobEvent[]): Job {
+  return apply(newJob(), ...events);
 }
 
 const started: JobEvent = { type: "stage_started" };
 const succeeded: JobEvent = { type: "stage_succeeded" };
 const failed: JobEvent = { type: "stage_failed", error: BROKEN };
 const cancel: JobEvent = { type: "end_requested", ending: "cancel" };
-const recovered = (runRecorded = false): JobEvent => ({
-  type: "recovered",
-  runRecorded,
-  maxCrashes: 2,
-});
+const recovered = (): JobEvent => ({ type: "recovered", maxCrashes: 2 });
 
 describe("a job", () => {
   test("goes through init, run and eval, and then has succeeded", () => {
@@ -173,8 +173,8 @@ describe("another attempt", () => {
   });
 
   test("does EVAL alone again where RUN's record stands", () => {
-    const kept: JobEvent = { type: "stage_failed", error: BROKEN, runRecorded: true };
-    expect(tried(2, [...inEval, kept])).toMatchObject({ stage: "eval", attempt: 2 });
+    const kept = apply({ ...newJob(true), numAttempts: 2 }, ...inEval, failed);
+    expect(kept).toMatchObject({ stage: "eval", attempt: 2 });
     expect(tried(2, [...inEval, failed])).toMatchObject({ stage: "init", attempt: 2 });
   });
 
@@ -215,14 +215,29 @@ describe("recovery", () => {
     });
   });
 
-  test("a recorded RUN is not repeated: EVAL starts again from its record", () => {
-    const inEval = [started, succeeded, started, succeeded, started];
-    expect(after(...inEval, recovered(true))).toMatchObject({
+  test("a RUN that suffices for EVAL is not repeated, after a crash or a shutdown", () => {
+    const shutdown: JobEvent = { type: "end_requested", ending: "shutdown" };
+    const beforeEval = [started, succeeded, started, succeeded];
+    for (const again of [[recovered()], [shutdown, failed]]) {
+      const inEval = [...beforeEval, started, ...again];
+      const expected = { stage: "eval", state: "pending", attempt: 2 };
+      expect(apply(newJob(true), ...inEval)).toMatchObject(expected);
+      expect(after(...inEval)).toMatchObject({ ...expected, stage: "init" });
+    }
+    const waiting = apply(newJob(true), ...beforeEval);
+    expect(transition(waiting, recovered(), 5000)).toBe(waiting);
+    expect(after(...beforeEval, recovered())).toMatchObject({ stage: "init", attempt: 2 });
+  });
+
+  test("a job that scores a recorded outcome again knows EVAL only", () => {
+    const rescore = createJob(
+      { id: "j", limits: LIMITS, numAttempts: 1, evalFromRecord: true, stage: "eval" },
+      1,
+    );
+    expect(apply(rescore, started, recovered(), started, succeeded)).toMatchObject({
       stage: "eval",
-      state: "pending",
-      attempt: 2,
+      state: "succeeded",
     });
-    expect(after(...inEval, recovered(false))).toMatchObject({ stage: "init", attempt: 2 });
   });
 
   test("a job whose cancel was under way is cancelled", () => {
@@ -250,7 +265,6 @@ test("whatever happens, a job keeps its invariants", () => {
     { type: "end_requested", ending: "shutdown" },
     failed,
     recovered(),
-    recovered(true),
   ];
   let seed = 7;
   const random = (below: number) => {
@@ -258,7 +272,7 @@ test("whatever happens, a job keeps its invariants", () => {
     return seed % below;
   };
   for (let walk = 0; walk < 2000; walk++) {
-    let job = { ...newJob(), numAttempts: 1 + random(4) };
+    let job = { ...newJob(walk % 2 === 0), numAttempts: 1 + random(4) };
     let nowMs = 1000;
     for (let step = 0; step < 30; step++) {
       nowMs += random(50);

@@ -1,8 +1,18 @@
 import { expect, test } from "bun:test";
+import { createJob } from "../../src/jobs/job.ts";
 import type { JobEvent } from "../../src/jobs/transitions.ts";
 import { recoverJobs } from "../../src/pipeline/recovery.ts";
 import { Store } from "../../src/store/store.ts";
-import { CANCEL, jobAfter, STARTED, SUCCEEDED, storeJob, TO_THE_END } from "../support/jobs.ts";
+import {
+  CANCEL,
+  jobAfter,
+  LIMITS,
+  ROW,
+  STARTED,
+  SUCCEEDED,
+  storeJob,
+  TO_THE_END,
+} from "../support/jobs.ts";
 import { tempDir } from "../support/temp-dir.ts";
 
 const IN_RUN = [STARTED, SUCCEEDED, STARTED];
@@ -15,12 +25,12 @@ function setup() {
     store,
     put: (id: string, events: JobEvent[]) => storeJob(store, id, events),
     /** A job in EVAL of which RUN's outcome was stored. */
-    putEvaluating(id: string, taskKind = "fake") {
-      const seq = storeJob(store, id, [], { taskKind });
+    putEvaluating(id: string, evalFromRecord: boolean) {
+      const job = createJob({ id, limits: LIMITS, numAttempts: 1, evalFromRecord }, 1000);
+      const seq = store.insertJob(job, ROW);
       store.updateJob(seq, jobAfter(id, ...IN_EVAL), { outcome: "{}" });
     },
-    recover: (maxCrashes = 2) =>
-      recoverJobs(store, { nowMs: () => 5000 }, maxCrashes, (kind) => kind === "fake"),
+    recover: (maxCrashes = 2) => recoverJobs(store, { nowMs: () => 5000 }, maxCrashes),
     states: () =>
       store
         .list({ limit: 100, after: 0, order: "submitted" })
@@ -51,14 +61,12 @@ test("jobs that were active start anew, what waited for INIT is as it was, what 
 
 test("a job whose RUN was recorded goes on in EVAL, unless EVAL needs the sandbox that is gone", () => {
   using t = setup();
-  t.putEvaluating("needs none");
-  t.putEvaluating("needs one", "other");
-  t.put("not recorded", IN_EVAL);
-  expect(t.recover()).toEqual({ resumed: 3, ended: 0 });
+  t.putEvaluating("needs none", true);
+  t.putEvaluating("needs one", false);
+  expect(t.recover()).toEqual({ resumed: 2, ended: 0 });
   expect(t.states()).toEqual([
     ["needs none", "eval", "pending", 2, 1],
     ["needs one", "init", "pending", 2, 1],
-    ["not recorded", "init", "pending", 2, 1],
   ]);
   const outcomes = ["needs none", "needs one"].map((id) => t.store.jobById(id)?.outcome);
   expect(outcomes).toEqual(["{}", null]);

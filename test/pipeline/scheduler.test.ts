@@ -57,7 +57,6 @@ function setup(
       kill: ({ id }) => killed.push(id),
       end: async ({ id }) => void ended.push(id),
     },
-    evaluatesFromRecord: () => true,
     imageOnNode: overrides.imageOnNode ?? (() => "/"),
     spawn: (stage: Stage) => {
       const thread = new FakeThread();
@@ -118,11 +117,17 @@ function submission(
     body = "x",
     totalMs = HOUR,
     numAttempts = 1,
+    evalFromRecord = false,
     image = null as string | null,
   } = {},
 ): Submission {
   return {
-    job: { id, limits: { initMs: HOUR, runMs: HOUR, evalMs: HOUR, totalMs }, numAttempts },
+    job: {
+      id,
+      limits: { initMs: HOUR, runMs: HOUR, evalMs: HOUR, totalMs },
+      numAttempts,
+      evalFromRecord,
+    },
     row: {
       bodySha256: body,
       taskKind: "fake",
@@ -422,7 +427,7 @@ describe("another attempt", () => {
 
   test("of EVAL begins with EVAL, and keeps what RUN recorded", async () => {
     await using t = setup();
-    await t.scheduler.submit([submission("a", { numAttempts: 2 })]);
+    await t.scheduler.submit([submission("a", { numAttempts: 2, evalFromRecord: true })]);
     t.thread("init").finish(((await t.started("init", 1)) as [StartStage])[0]);
     const [run] = (await t.started("run", 1)) as [StartStage];
     t.thread("run").finish(run, { trajectory: "[1]", outcome: "{}" });
@@ -448,6 +453,27 @@ describe("another attempt", () => {
   });
 });
 
+test("sandboxes that wait for EVAL are bounded: what is beyond is ended, and EVAL makes its own", async () => {
+  await using t = setup({ slots: 2, ahead: 1 });
+  const jobs = ["a", "b", "c", "d"].map((id) => submission(id, { evalFromRecord: true }));
+  for (const stage of ["init", "run"] as const) {
+    t.thread(stage).onStart = (start) => {
+      const fresh = stage === "run" ? handle(`of ${start.jobId}`) : null;
+      queueMicrotask(() => t.thread(stage).finish(start, { handle: fresh }));
+    };
+  }
+  await t.scheduler.submit(jobs);
+  await waitFor(() => jobs.every(({ job }) => t.state(job.id)?.startsWith("eval")), "all in EVAL");
+  expect(t.ended).toHaveLength(1);
+  for (const start of await t.started("eval", 2)) t.thread("eval").finish(start);
+  const starts = await t.started("eval", 4);
+  const given = starts.map((start) => start.handle?.id ?? null);
+  expect(given.filter((id) => id === null)).toHaveLength(1);
+  expect(t.ended).toEqual(
+    ["a", "b", "c", "d"].map((id) => `of ${id}`).filter((id) => !given.includes(id)),
+  );
+});
+
 test("a shutdown hands running jobs back, and the next service goes on with them", async () => {
   const t = setup();
   await t.scheduler.submit([submission("a"), submission("b"), submission("c")]);
@@ -463,7 +489,7 @@ test("a shutdown hands running jobs back, and the next service goes on with them
   t.store[Symbol.dispose]();
   {
     using next = new Store(t.dir.path);
-    expect(recoverJobs(next, t.clock, 2, () => true)).toEqual({ resumed: 0, ended: 0 });
+    expect(recoverJobs(next, t.clock, 2)).toEqual({ resumed: 0, ended: 0 });
     const rows = next.unfinished();
     expect(rows.map(({ id, stage, state, attempt }) => [id, stage, state, attempt])).toEqual([
       ["a", "init", "pending", 2],

@@ -39,6 +39,11 @@ const WAITING: JobRow = {
   num_attempts: 3,
   failures: null,
   not_before_ms: null,
+  eval_from_record: 1,
+  rescore_of: null,
+  group_seq: null,
+  sample: null,
+  sampled_tokens: null,
 };
 const VIEW: RolloutView = {
   id: "a",
@@ -56,6 +61,7 @@ const VIEW: RolloutView = {
   turns: null,
   error: null,
   backend_id: null,
+  rescore_of: null,
   isolation: null,
   timings: {
     init: { queued_ms: 1, active_ms: 2 },

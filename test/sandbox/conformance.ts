@@ -5,6 +5,7 @@ import { fileTests } from "./conformance/files.ts";
 import { lifetimeTests } from "./conformance/lifetime.ts";
 import { pythonTests } from "./conformance/python.ts";
 import { shellTests } from "./conformance/shell.ts";
+import { treeTests } from "./conformance/trees.ts";
 import { type Bundle, setup } from "./setup.ts";
 
 export type Setup = () => Promise<Bundle>;
@@ -17,6 +18,7 @@ export function conformance(driver: DriverName): void {
   describe(`${driver}: lifetime`, () => lifetimeTests(start));
   describe(`${driver}: commands`, () => commandTests(start));
   describe(`${driver}: files`, () => fileTests(start));
+  describe(`${driver}: trees`, () => treeTests(start));
   describe(`${driver}: shell`, () => shellTests(start));
   describe(`${driver}: python`, () => pythonTests(start));
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { acceptWith } from "../../src/cli/accept.ts";
+import { acceptGroupWith } from "../../src/cli/accept-group.ts";
 import { loadConfig } from "../../src/config.ts";
 import type { Stage } from "../../src/jobs/job.ts";
 import { systemClock } from "../../src/lib/clock.ts";
@@ -31,7 +32,6 @@ function setup({ held = false } = {}) {
       release: () => {},
     },
     sandboxes: { kill: () => {}, end: async () => {} },
-    evaluatesFromRecord: () => true,
     imageOnNode: () => "/",
     spawn: (_stage: Stage) => {
       const thread = new FakeThread();
@@ -57,6 +57,7 @@ function setup({ held = false } = {}) {
       throw error;
     },
   });
+  const accept = acceptWith(loadConfig({ env: {}, flags: {} }));
   const app = createApp({
     store,
     scheduler,
@@ -69,7 +70,8 @@ function setup({ held = false } = {}) {
       },
       remove: (id) => backends.splice(0).some((backend) => backend.id === id),
     },
-    accept: acceptWith(loadConfig({ env: {}, flags: {} })),
+    accept,
+    acceptGroup: acceptGroupWith(accept),
     maxBodyBytes: MAX_BODY_BYTES,
     version: "0.0.0-test",
   });

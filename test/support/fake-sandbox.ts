@@ -80,6 +80,22 @@ export class FakeSandbox implements Sandbox {
     throw new Error("the fake sandbox executes nothing");
   }
 
+  run(): Promise<never> {
+    throw new Error("the fake sandbox executes nothing");
+  }
+
+  readTree(): never {
+    throw new Error("the fake sandbox has no files");
+  }
+
+  writeTree(): Promise<never> {
+    throw new Error("the fake sandbox has no files");
+  }
+
+  saveTree(): Promise<never> {
+    throw new Error("the fake sandbox has no files");
+  }
+
   readFile(): Promise<never> {
     throw new Error("the fake sandbox has no files");
   }

@@ -37,9 +37,9 @@ describe("a record", () => {
     const recorder = new Recorder("j", 2);
     recorder.begin([{ role: "user", content: "Go." }], [], () => null);
     recorder.call("b1", recorded(calls(["think", {}], ["look", {}])));
-    const ran = { name: "think", duration_ms: 1.5, ok: true };
+    const ran = { name: "think", duration_ms: 1.5, status: "ok" as const };
     recorder.observe({ role: "tool", content: "1", tool_call_id: "call_0" }, ran);
-    const failed = { name: "look", duration_ms: 2, ok: false };
+    const failed = { name: "look", duration_ms: 2, status: "timeout" as const };
     recorder.observe({ role: "tool", content: "2", tool_call_id: "call_1" }, failed);
     recorder.say({ role: "user", content: "Go on." });
     recorder.call("b2", recorded(calls(["think", {}])));
@@ -60,7 +60,10 @@ describe("a record", () => {
       started_ms: expect.any(Number),
       cached_tokens: null,
       weight_version: null,
+      weight_spans: [],
       engine_ms: 0,
+      queue_ms: null,
+      first_token_ms: null,
     };
     expect(turns).toEqual([
       {

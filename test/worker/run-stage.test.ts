@@ -4,7 +4,6 @@ import { ServiceError } from "../../src/errors.ts";
 import { abortable } from "../../src/lib/abortable.ts";
 import { FileLock } from "../../src/lib/file-lock.ts";
 import { echo } from "../../src/tasks/echo/echo.ts";
-import { math } from "../../src/tasks/math/math.ts";
 import { says } from "../support/fake-engine.ts";
 import { fakeHandle } from "../support/fake-sandbox.ts";
 import { tempDir } from "../support/temp-dir.ts";
@@ -138,6 +137,7 @@ describe("RUN", () => {
       ...finishedOf("run"),
       outcome: ANSWERED,
       trajectory: expect.objectContaining({ job_id: "job-1", attempt: 1, stop_reason: "answer" }),
+      sampledTokens: 2,
     });
     expect(t.events).toEqual(["attach s1", "end s1"]);
   });
@@ -206,19 +206,18 @@ describe("EVAL", () => {
     expect([verdict?.reward, error]).toEqual([reward, null]);
   });
 
+  test("that hands over more than it may fails as the policy's doing", async () => {
+    const final_message = "x".repeat(SETTINGS.maxOutcomeBytes);
+    const run = async () => ({ stop_reason: "done", final_message, turns: 0 }) as const;
+    using _ = replaced(echo, "run", run);
+    const { error, outcome } = await setup().run(startOf("run", ECHO));
+    expect([error?.code, error?.boundary, outcome]).toEqual(["outcome_too_large", "policy", null]);
+  });
+
   test("without the outcome of RUN is a bug, not a reward", async () => {
     const { error, verdict } = await setup().run(startOf("eval", { ...ECHO, outcome: null }));
     expect([error?.code, verdict]).toEqual(["internal", null]);
   });
-});
-
-test("a sandbox that EVAL works in is kept by RUN, and ended by EVAL before it answers", async () => {
-  using _ = replaced(math, "evalUsesSandbox", true);
-  const t = setup([says("\\boxed{2}")]);
-  const { handle } = await t.run(startOf("run"));
-  expect([handle, t.sandbox.detached, t.events]).toEqual([fakeHandle("s1"), true, ["attach s1"]]);
-  expect(await t.run(startOf("eval", { handle }))).toMatchObject({ handle: null, error: null });
-  expect(t.events).toEqual(["attach s1", "end s1"]);
 });
 
 test("an instance that its kind no longer takes fails the job, not the thread", async () => {

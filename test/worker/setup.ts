@@ -3,6 +3,7 @@ import type { SandboxHandle, SandboxSpec } from "../../src/sandbox/sandbox.ts";
 import { runStage, type StageParts } from "../../src/worker/run-stage.ts";
 import { BACKEND, FakeEngine, fakeEngines, type Scripted } from "../support/fake-engine.ts";
 import { FakeSandbox, fakeHandle } from "../support/fake-sandbox.ts";
+import { TASK_SETTINGS } from "../support/task-context.ts";
 
 export const SETTINGS: WorkerSettings = {
   driver: "host",
@@ -25,6 +26,8 @@ export const SETTINGS: WorkerSettings = {
   },
   engineCallTimeoutMs: 1234,
   maxReplyBytes: 5678,
+  maxOutcomeBytes: 1000,
+  tasks: TASK_SETTINGS,
 };
 
 export const MATH_ROW = JSON.stringify({
@@ -71,7 +74,7 @@ export function finishedOf(stage: "init" | "run" | "eval") {
   };
 }
 
-/** The parts of a worker thread, with one fake sandbox `s1` that is made, attached and ended. */
+/** The parts of a worker thread. Sandboxes `s1`, `s2`, … are made; whichever is attached is the same fake. */
 export function setup(script: Scripted[] = [], changes: Partial<StageParts> = {}) {
   const sandbox = new FakeSandbox("s1");
   const abort = new AbortController();
@@ -83,9 +86,9 @@ export function setup(script: Scripted[] = [], changes: Partial<StageParts> = {}
     driver: {
       name: "host",
       async start(spec) {
-        specs.push(spec);
+        const made = `s${specs.push(spec)}`;
         events.push("start");
-        return sandbox.handle;
+        return fakeHandle(made);
       },
     },
     images: { acquire: async (path) => ({ path, digest: null, lock: null }) },

@@ -42,6 +42,8 @@ export class Conversation {
   #opened = 0;
   /** The text of the segment's first prompt. */
   #opening = "";
+  /** How many completions there are. */
+  #turns = 0;
 
   /** @throws ServiceError `template_refused` */
   constructor(model: TokenModel, messages: readonly Message[], options: ConversationOptions) {
@@ -92,7 +94,7 @@ export class Conversation {
    */
   sampled(ids: ArrayLike<number>, message: AssistantMessage): void {
     const segment = this.#segment;
-    segment.append("sampled", ids);
+    segment.append("sampled", ids, this.#turns++);
     segment.seal();
     this.#messages.push(message);
     this.#encoded = this.#messages.length;

@@ -18,6 +18,8 @@ export type Span = {
   end: number;
   /** 1 where the ids are to be trained on, which is exactly where they were sampled. */
   mask: 0 | 1;
+  /** Which completion of the conversation it is, counted from 0; for sampled ids only. */
+  turn?: number;
   /** Sampled last in this span and left out, because the template ends the turn differently. */
   dropped?: number;
 };
@@ -62,12 +64,15 @@ export class Segment {
     return this.#buffer.ids;
   }
 
-  append(kind: SpanKind, ids: ArrayLike<number>): void {
+  append(kind: "prompt" | "observation", ids: ArrayLike<number>): void;
+  append(kind: "sampled", ids: ArrayLike<number>, turn: number): void;
+  append(kind: SpanKind, ids: ArrayLike<number>, turn?: number): void {
     if (ids.length === 0) return;
     const start = this.#buffer.length;
     this.#buffer.append(ids);
     const end = this.#buffer.length;
-    this.spans.push({ kind, start, end, mask: kind === "sampled" ? 1 : 0 });
+    if (turn === undefined) this.spans.push({ kind, start, end, mask: 0 });
+    else this.spans.push({ kind, start, end, mask: 1, turn });
   }
 
   /** Leaves out the last id of a sampled span that ends the segment. */

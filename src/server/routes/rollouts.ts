@@ -8,6 +8,7 @@ import { viewRollout } from "../../protocol/view.ts";
 import type { JobRow } from "../../store/tables.ts";
 import { readJson } from "../body.ts";
 import type { ServerEnv, ServerParts } from "../parts.ts";
+import { trajectoryResponse } from "../representation.ts";
 
 const MAX_WAIT_MS = 600_000;
 const wait = z.coerce.number().int().min(0).max(MAX_WAIT_MS).default(0);
@@ -83,7 +84,7 @@ export function rolloutRoutes(parts: ServerParts) {
         : `rollout "${row.id}" has not ended its RUN yet`;
       throw new ServiceError("not_found", message, { field: "id" });
     }
-    return new Response(stored.record, { headers: { "content-type": "application/json" } });
+    return trajectoryResponse(c.req.raw, stored.record);
   });
 
   /** Asks for the end; with `wait_ms` also waits for it. */

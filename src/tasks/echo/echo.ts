@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { parseRow } from "../parse-row.ts";
+import { NO_SANDBOX } from "../sandbox-plan.ts";
 import type { TaskKind } from "../task-kind.ts";
 
 const rowSchema = z.looseObject({
@@ -13,11 +14,10 @@ const rowSchema = z.looseObject({
 export const echo: TaskKind<z.infer<typeof rowSchema>> = {
   name: "echo",
   dataSources: ["echo"],
-  usesSandbox: false,
   needsBackend: false,
-  evalUsesSandbox: false,
   tools: [],
   parse: (row) => parseRow(rowSchema, row),
+  sandboxes: () => NO_SANDBOX,
   init: async () => {},
   run: async (row, { signal }) => {
     if (row.run_ms) await abortableSleep(row.run_ms, signal);

@@ -1,17 +1,15 @@
 import { PYTHON_START_TIMEOUT_MS } from "../../agent/ipython-tool.ts";
-import { runAgent } from "../../agent/loop.ts";
-import { createTools } from "../../agent/tools.ts";
 import { ServiceError } from "../../errors.ts";
 import type { Sandbox } from "../../sandbox/sandbox.ts";
 import { lastBoxed } from "../../verifiers/boxed.ts";
 import { gradeMathAnswer } from "../../verifiers/math-answer.ts";
+import { MAX_OBSERVATION_BYTES } from "../drive-agent.ts";
 import type { TaskKind } from "../task-kind.ts";
-import { mathPrompt } from "./prompt.ts";
 import { type MathInstance, parseMathRow } from "./row.ts";
+import system from "./system.md" with { type: "text" };
+import user from "./user.md" with { type: "text" };
 
-const DEFAULT_MAX_TURNS = 20;
-const DEFAULT_TOOL_TIMEOUT_MS = 30_000;
-const MAX_OBSERVATION_BYTES = 10_000;
+const PROMPT = { system, user };
 
 /** Loading these while the job waits for RUN takes a second off the first cell. */
 const WARM_UP = "import math, cmath\nimport numpy as np\nimport sympy";
@@ -21,11 +19,10 @@ const WARM_UP_TIMEOUT_MS = 60_000;
 export const math: TaskKind<MathInstance> = {
   name: "math",
   dataSources: ["math", "deepscaler"],
-  usesSandbox: true,
   needsBackend: true,
-  evalUsesSandbox: false,
   tools: ["execute_ipython_cell", "think", "finish"],
   parse: parseMathRow,
+  sandboxes: () => ({ agent: true, evaluation: "none", image: null }),
 
   async init(_instance, sandbox, signal) {
     const start = { startTimeoutMs: PYTHON_START_TIMEOUT_MS, signal };
@@ -49,25 +46,12 @@ export const math: TaskKind<MathInstance> = {
   },
 
   async run(instance, context) {
-    const { options, sandbox, signal, recorder } = context;
-    const quietMs = options.agent?.tool_quiet_ms;
-    const limits = {
-      toolTimeoutMs: options.agent?.tool_timeout_ms ?? DEFAULT_TOOL_TIMEOUT_MS,
-      maxOutputBytes: MAX_OBSERVATION_BYTES,
-      ...(quietMs === undefined ? {} : { quietMs }),
-    };
-    const tools = createTools(options.agent?.tools ?? math.tools, { sandbox, limits, signal });
-    const schemas = tools.map((tool) => tool.schema);
-    const { stopReason, finalMessage } = await runAgent({
-      dialogue: await context.converse(mathPrompt(instance.problem), schemas),
-      backendId: context.backendId ?? "",
-      tools,
-      maxTurns: options.agent?.max_turns ?? DEFAULT_MAX_TURNS,
-      recorder,
-      signal,
+    const { stopReason, finalMessage } = await context.agent({
+      prompt: { texts: PROMPT, fields: { problem: instance.problem } },
+      tools: math.tools,
       isAnswer: (content) => lastBoxed(content) !== null,
     });
-    return { stop_reason: stopReason, final_message: finalMessage, turns: recorder.turns };
+    return { stop_reason: stopReason, final_message: finalMessage, turns: context.recorder.turns };
   },
 
   evaluate: (instance, outcome) => gradeMathAnswer(outcome.final_message, instance.truths),

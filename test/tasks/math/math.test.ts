@@ -9,6 +9,7 @@ import { failureOf } from "../../support/failure.ts";
 import type { Scripted } from "../../support/fake-engine.ts";
 import { BACKEND, calls, FakeEngine, says } from "../../support/fake-engine.ts";
 import { FakeSandbox } from "../../support/fake-sandbox.ts";
+import { evalContext, runContext } from "../../support/task-context.ts";
 
 const INSTANCE = { problem: "What is 1+1?", truths: ["2", "7"] };
 
@@ -22,7 +23,7 @@ function setup(script: Scripted[] = [], options: RolloutOptions = {}) {
   const call = { jobId: "j", engine, backend: BACKEND, sampling, ...limits };
   const converse = async (prompt: Message[], tools: ToolSchema[]) =>
     new TextDialogue(prompt, { ...call, tools });
-  const context = { jobId: "j", options, sandbox, converse, recorder, signal };
+  const context = runContext({ options, sandbox, converse, recorder, signal });
   return {
     sandbox,
     engine,
@@ -123,7 +124,7 @@ describe("RUN", () => {
 describe("EVAL", () => {
   const reward = async (final_message: string | null) => {
     const outcome = { stop_reason: "answer", final_message, turns: 1 } as const;
-    const verdict = await math.evaluate(INSTANCE, outcome, new AbortController().signal);
+    const verdict = await math.evaluate(INSTANCE, outcome, evalContext());
     return [verdict.reward, verdict.rule];
   };
 

@@ -1,0 +1,31 @@
+import type { Config } from "../config.ts";
+import { ServiceError } from "../errors.ts";
+import type { TaskSettings } from "../tasks/settings.ts";
+
+/** @throws ServiceError `invalid_field` */
+export function taskSettings(config: Config): TaskSettings {
+  return {
+    images: keyedTexts("task_images", config.task_images ?? ""),
+    agent: {
+      maxTurns: config.agent_max_turns ?? null,
+      stuck: config.agent_stuck,
+      maxIdleTurns: config.agent_max_idle_turns ?? null,
+      reminder: config.agent_reminder ?? null,
+      forcedFinish: config.agent_forced_finish,
+      maxSampledTokens: config.agent_max_sampled_tokens ?? null,
+      maxContextTokens: config.agent_max_context_tokens ?? null,
+    },
+  };
+}
+
+/** `a=x,b=y` as an object. */
+function keyedTexts(field: string, text: string): Record<string, string> {
+  const entries = text.split(",").flatMap((part): [string, string][] => {
+    if (part.trim() === "") return [];
+    const at = part.indexOf("=");
+    if (at > 0) return [[part.slice(0, at).trim(), part.slice(at + 1).trim()]];
+    const mend = "write KIND=VALUE, with commas between several";
+    throw new ServiceError("invalid_field", `${field}: "${part}" has no =`, { field, mend });
+  });
+  return Object.fromEntries(entries);
+}

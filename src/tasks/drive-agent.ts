@@ -1,0 +1,81 @@
+import { type AgentOutcome, runAgent } from "../agent/loop.ts";
+import { type AgentRules, DEFAULT_RULES } from "../agent/rules.ts";
+import type { Tool, ToolLimits, ToolName } from "../agent/tool.ts";
+import { createTools } from "../agent/tools.ts";
+import type { Message } from "../inference/engine.ts";
+import type { RolloutOptions } from "../protocol/rollout.ts";
+import { type PromptTexts, renderPrompt } from "./prompt.ts";
+import type { AgentDefaults } from "./settings.ts";
+import type { RunContext } from "./task-kind.ts";
+
+const DEFAULT_MAX_TURNS = 20;
+const DEFAULT_TOOL_TIMEOUT_MS = 30_000;
+
+/** As much of a tool's output as upstream shows to the model. */
+export const MAX_OBSERVATION_BYTES = 10_000;
+
+/** What a kind wants of the agent loop. */
+export type AgentTask = {
+  /** Texts with placeholders, which a rollout may replace; or the messages themselves, which it may not. */
+  prompt: { texts: PromptTexts; fields: Record<string, string> } | { messages: Message[] };
+  /** Unless the rollout asks for others. */
+  tools: readonly ToolName[];
+  /** Tools of the kind's own, beside those. */
+  ownTools?: Tool[];
+  /** Unless the rollout or the service says otherwise. */
+  maxTurns?: number;
+  /** Whether a message without a tool call is already the answer. By default none is. */
+  isAnswer?(content: string): boolean;
+};
+
+/** The agent loop as the rollout, the service and the kind want it, in this order of weight. */
+export async function driveAgent(
+  context: Omit<RunContext, "agent">,
+  task: AgentTask,
+): Promise<AgentOutcome> {
+  const { options, sandbox, signal, recorder, settings } = context;
+  const agent = options.agent ?? {};
+  const names = agent.tools ?? task.tools;
+  const tools = [
+    ...createTools(names, { sandbox, limits: toolLimits(agent), signal }),
+    ...(task.ownTools ?? []),
+  ];
+  const prompt =
+    "messages" in task.prompt
+      ? task.prompt.messages
+      : renderPrompt(task.prompt.texts, agent, task.prompt.fields);
+  const schemas = tools.map((tool) => tool.schema);
+  return await runAgent({
+    dialogue: await context.converse(prompt, schemas),
+    backendId: context.backendId ?? "",
+    tools,
+    rules: rulesOf(agent, settings.agent, task.maxTurns ?? DEFAULT_MAX_TURNS),
+    recorder,
+    signal,
+    isAnswer: task.isAnswer ?? (() => false),
+  });
+}
+
+type AgentOptions = NonNullable<RolloutOptions["agent"]>;
+
+function toolLimits(agent: AgentOptions): ToolLimits {
+  const quietMs = agent.tool_quiet_ms;
+  return {
+    toolTimeoutMs: agent.tool_timeout_ms ?? DEFAULT_TOOL_TIMEOUT_MS,
+    maxOutputBytes: MAX_OBSERVATION_BYTES,
+    ...(quietMs === undefined ? {} : { quietMs }),
+  };
+}
+
+function rulesOf(agent: AgentOptions, service: AgentDefaults, maxTurns: number): AgentRules {
+  const reminder = agent.reminder ?? service.reminder;
+  return {
+    maxTurns: agent.max_turns ?? service.maxTurns ?? maxTurns,
+    stuck: agent.stuck ?? service.stuck,
+    maxIdleTurns: agent.max_idle_turns ?? service.maxIdleTurns,
+    reminders: reminder === null ? DEFAULT_RULES.reminders : [reminder, reminder],
+    forcedFinish: agent.forced_finish ?? service.forcedFinish,
+    maxSampledTokens: agent.max_sampled_tokens ?? service.maxSampledTokens,
+    maxContextTokens: agent.max_context_tokens ?? service.maxContextTokens,
+  };
+}

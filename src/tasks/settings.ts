@@ -1,0 +1,17 @@
+/** Rules of the agent loop where a rollout names none. Null: the task kind's own, or no limit. */
+export type AgentDefaults = {
+  maxTurns: number | null;
+  stuck: "off" | "normal" | "strict";
+  maxIdleTurns: number | null;
+  reminder: string | null;
+  forcedFinish: boolean;
+  maxSampledTokens: number | null;
+  maxContextTokens: number | null;
+};
+
+/** What the operator has set for task kinds, as plain data: it crosses to the workers. */
+export type TaskSettings = {
+  /** Image references by task kind, with `{field}` for what comes from the row. */
+  images: Record<string, string>;
+  agent: AgentDefaults;
+};

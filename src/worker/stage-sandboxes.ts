@@ -1,0 +1,108 @@
+import { createHash } from "node:crypto";
+import { abortable } from "../lib/abortable.ts";
+import type { StartStage, WorkerSettings } from "../pipeline/messages.ts";
+import type { Images } from "../sandbox/images/images.ts";
+import type { Sandbox, SandboxDriver, SandboxHandle } from "../sandbox/sandbox.ts";
+import { chooseImage, type SandboxPlan } from "../tasks/sandbox-plan.ts";
+
+export type SandboxParts = {
+  settings: WorkerSettings;
+  driver: SandboxDriver;
+  images: Pick<Images, "acquire">;
+  attach(handle: SandboxHandle, signal: AbortSignal): Promise<Sandbox>;
+  /** Does not fail: what could not be cleaned up is told to the operator. */
+  end(handle: SandboxHandle): Promise<void>;
+  /** Ends a sandbox that goes beyond its limits; `crossed` says by which. */
+  watch(handle: SandboxHandle): Disposable & { readonly crossed: AbortSignal };
+  sandboxStarted(handle: SandboxHandle): void;
+};
+
+/** The sandboxes of one stage: the one it works in, and while RUN ends that of EVAL as well. */
+export class StageSandboxes {
+  /** What the stage works in; after `handOver` what the next stage gets. */
+  handle: SandboxHandle | null;
+  readonly #job: StartStage;
+  readonly #parts: SandboxParts;
+  readonly #signal: AbortSignal;
+  #fresh: Promise<SandboxHandle | null> | null = null;
+
+  constructor(job: StartStage, parts: SandboxParts, signal: AbortSignal) {
+    this.#job = job;
+    this.#parts = parts;
+    this.#signal = signal;
+    this.handle = job.handle;
+  }
+
+  /** Makes the stage's sandbox, unless the stage before has left it. */
+  async ensure(plan: SandboxPlan, role: "agent" | "evaluation"): Promise<void> {
+    this.handle ??= await this.#start(plan, role);
+  }
+
+  /**
+   * Starts EVAL's sandbox, once. One that does not start is EVAL's to try again, and to fail by: RUN has
+   * done its work.
+   */
+  startFresh(plan: SandboxPlan): void {
+    if (plan.evaluation !== "fresh") return;
+    this.#fresh ??= this.#start(plan, "evaluation").catch(() => null);
+  }
+
+  /** Ends the agent's sandbox; EVAL's own takes its place, or nothing. */
+  async handOver(): Promise<void> {
+    const agents = this.handle;
+    this.handle = null;
+    if (agents) await this.#parts.end(agents);
+    this.handle = (await this.#fresh) ?? null;
+    this.#fresh = null;
+  }
+
+  async endAll(): Promise<void> {
+    const { handle } = this;
+    this.handle = null;
+    if (handle) await this.#parts.end(handle);
+    const fresh = await this.#fresh;
+    this.#fresh = null;
+    if (fresh) await this.#parts.end(fresh);
+  }
+
+  /**
+   * Attaches for the time of `work`, which is aborted when the sandbox dies under it. Without a sandbox
+   * `work` gets null.
+   *
+   * @param keep lets go of it afterwards, for another thread. One that is ended instead needs no letting go.
+   */
+  async use<T>(
+    keep: boolean,
+    work: (sandbox: Sandbox | null, signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    if (!this.handle) return abortable(work(null, this.#signal), this.#signal);
+    const sandbox = await this.#parts.attach(this.handle, this.#signal);
+    using watch = this.#parts.watch(this.handle);
+    const signal = AbortSignal.any([this.#signal, watch.crossed, sandbox.died]);
+    const result = await abortable(work(sandbox, signal), signal);
+    if (keep) await sandbox.detach();
+    return result;
+  }
+
+  async #start(plan: SandboxPlan, role: "agent" | "evaluation"): Promise<SandboxHandle> {
+    const { settings, driver, images, sandboxStarted } = this.#parts;
+    const { image } = JSON.parse(this.#job.options) as { image?: string };
+    const chosen = chooseImage(plan, image, settings.defaultImage);
+    const { writable, ...limits } = settings.sandbox;
+    const { path, lock } = await images.acquire(chosen, this.#signal);
+    using held = lock;
+    const spec = { id: this.#sandboxId(role), image: path, writable, limits };
+    const handle = await driver.start(spec, this.#signal);
+    // From here on the lock belongs to the sandbox, and ends with it.
+    if (held) handle.imageLock = { file: held.path, fd: held.detach() };
+    sandboxStarted(handle);
+    return handle;
+  }
+
+  /** Names its folder, and is seen inside: short, and of the same length for every job. */
+  #sandboxId(role: "agent" | "evaluation"): string {
+    const { jobId, attempt } = this.#job;
+    const digest = createHash("sha256").update(`${role} ${jobId}`).digest("hex");
+    return `${digest.slice(0, 20)}.${attempt}`;
+  }
+}
