@@ -41,6 +41,9 @@ export const ERRORS = {
   engine_bad_reply: { status: 502, boundary: "engine", retryable: true },
   engine_aborted: { status: 502, boundary: "engine", retryable: true },
   engine_timeout: { status: 502, boundary: "engine", retryable: true },
+  // It has no longer the routes that its probe found: restarted as another kind, or with another model.
+  engine_changed: { status: 502, boundary: "engine", retryable: true },
+  backend_differs: { status: 409, boundary: "client", retryable: false },
   token_invariant: { status: 502, boundary: "engine", retryable: true },
 
   template_refused: { status: 200, boundary: "task", retryable: false },

@@ -113,6 +113,8 @@ export class TokenDialogue implements Dialogue {
       cachedTokens: reply.cachedTokens,
       weightVersion: reply.weightVersion,
       weightSpans: reply.weightSpans,
+      backendId: reply.backendId,
+      waitedMs: reply.waitedMs,
       durationMs: reply.times.totalMs,
       queueMs: reply.times.queueMs,
       firstTokenMs: reply.times.firstTokenMs,

@@ -2,7 +2,6 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { type Config, flagOf, type SettingName } from "../config.ts";
 import { ServiceError, toErrorBody } from "../errors.ts";
-import { BackendRegistry } from "../inference/registry.ts";
 import { systemClock } from "../lib/clock.ts";
 import type { WorkerSettings } from "../pipeline/messages.ts";
 import { recoverJobs } from "../pipeline/recovery.ts";
@@ -19,7 +18,7 @@ import { Store } from "../store/store.ts";
 import type { Log } from "../telemetry/log.ts";
 import { acceptWith } from "./accept.ts";
 import { acceptGroupWith } from "./accept-group.ts";
-import { createBackends } from "./backend-service.ts";
+import { startBalancing } from "./balancing.ts";
 import type { CliContext } from "./command.ts";
 import { imageArgument } from "./image-argument.ts";
 import { taskSettings } from "./task-settings.ts";
@@ -48,8 +47,7 @@ export async function startService(
   const reaped = await reapSandboxes(sandboxRoot(config.data_dir));
   const recovered = recoverJobs(store, clock, config.max_crashes);
   log.info("took over the data folder", { data_dir: config.data_dir, ...reaped, ...recovered });
-  const registry = new BackendRegistry();
-  const backends = createBackends(registry, store, clock, log, process.env);
+  const { desk, backends, ...balancing } = startBalancing(config, { store, clock, log });
   if (config.backend) {
     const { backend: url, model, model_dir, api_key_env, engine } = config;
     await backends.add({ url, model, model_dir, api_key_env, engine }, AbortSignal.timeout(30_000));
@@ -58,7 +56,7 @@ export async function startService(
     store,
     clock,
     log,
-    backends: registry,
+    backends: desk,
     sandboxes: { kill: killSandbox, end: (handle) => endReported(handle, log) },
     imageOnNode: (image) => {
       const chosen = image || settings.defaultImage;
@@ -88,6 +86,7 @@ export async function startService(
   const socket = config.socket ?? join(config.data_dir, "rolloutd.sock");
   const stopPipeline = async (graceMs: number, hurry: Promise<unknown>) => {
     const result = await scheduler.drain(graceMs, hurry);
+    balancing.stop();
     // The threads are gone, and with them what was still being deleted in the background.
     await reapSandboxes(sandboxRoot(config.data_dir));
     return result;

@@ -6,6 +6,7 @@ import type { TaskSettings } from "../tasks/settings.ts";
 export function taskSettings(config: Config): TaskSettings {
   return {
     images: keyedTexts("task_images", config.task_images ?? ""),
+    tests: { totalMs: config.tests_total_ms, memoryBytes: config.test_memory_bytes },
     agent: {
       maxTurns: config.agent_max_turns ?? null,
       stuck: config.agent_stuck,

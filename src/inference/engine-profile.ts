@@ -45,6 +45,8 @@ export type EngineProfile = {
   control: boolean;
   /** Whether `/tokenize` is there. */
   tokenize: boolean;
+  /** Of the ids that it gives for a fixed text; null or absent where it does not tell. */
+  tokenizer_hash?: string | null;
   weight_version: string | null;
   /** The better rungs, and why each is not taken. */
   passed_over: { rung: Rung; why: string }[];

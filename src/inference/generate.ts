@@ -55,6 +55,10 @@ export type InBandLoad = { running: number; waiting: number };
 
 export type GenerateReply = SampledTokens & {
   promptTokens: number;
+  /** Where it came from, where that was not the caller's choice. */
+  backendId?: string;
+  /** For leave to make the calls that it took. Units: milliseconds. */
+  waitedMs?: number;
   load: InBandLoad | null;
   times: {
     /** The whole call, with the retries in it. */
@@ -73,4 +77,9 @@ export interface TokenEngine {
    * contradicts itself or the request; the abort reason of `signal` as it is.
    */
   generate(backend: Backend, request: GenerateRequest, signal: AbortSignal): Promise<GenerateReply>;
+  /**
+   * Asks the engine to end a call and to answer it with what it has sampled. False where the engine can't
+   * be asked. Does not fail.
+   */
+  stop?(backend: Backend, requestId: string): Promise<boolean>;
 }

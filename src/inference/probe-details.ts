@@ -6,13 +6,16 @@ import { type ProbeReply, sample } from "./probe-ladder.ts";
 /** Longer than a few blocks of any prefix cache. Units: tokens. */
 const SALT_PROMPT_TOKENS = 192;
 
+/** Where tokenizers part: runs of spaces, digits, accents, scripts, emoji, special tokens, line ends. */
+const CANONICAL = "Héllo  wörld\n\n\t  12345 don't <|im_start|>日本語🙂\u00a0<think>\r\n  end";
+
 const LOAD_METRIC = /^(vllm|sglang)[:_]num_(requests_running|running_reqs)\b/m;
 
 type Found = { rung: Rung; reply: ProbeReply | null; identity: Identity };
 
 type Details = Pick<
   EngineProfile,
-  "logprobs" | "stop_id_included" | "salt" | "load" | "control" | "tokenize"
+  "logprobs" | "stop_id_included" | "salt" | "load" | "control" | "tokenize" | "tokenizer_hash"
 >;
 
 /** What else is worth knowing, with at most four short calls of the model. @throws ServiceError `engine_*` */
@@ -20,7 +23,7 @@ export async function learnDetails(probe: Probe, found: Found): Promise<Details>
   const { rung, reply, identity } = found;
   const nothing = { logprobs: false, stop_id_included: null, salt: null };
   if (!reply) return { ...nothing, load: [], control: false, tokenize: false };
-  const text = { model: probe.backend.model, prompt: "a", add_special_tokens: false };
+  const text = { model: probe.backend.model, prompt: CANONICAL, add_special_tokens: false };
   const [metrics, paused, tokenized] = await Promise.all([
     getText(probe, "/metrics"),
     getFields(probe, "/is_paused"),
@@ -29,9 +32,13 @@ export async function learnDetails(probe: Probe, found: Found): Promise<Details>
   const load: Details["load"] = reply.load === null ? [] : ["in_band"];
   if (LOAD_METRIC.test(metrics ?? "")) load.push("metrics");
   const ways = { load, control: "is_paused" in paused || identity.kind === "sglang" };
-  const tokenize = Array.isArray(asRecord(tokenized).tokens);
+  const { tokens } = asRecord(tokenized);
+  const tokenize = Array.isArray(tokens);
+  const tokenizer_hash = tokenize ? Bun.hash(JSON.stringify(tokens)).toString(16) : null;
   const logprobs = reply.logprobs !== null;
-  if (rung === "chat" || rung === "chat_ids") return { ...nothing, logprobs, ...ways, tokenize };
+  if (rung === "chat" || rung === "chat_ids") {
+    return { ...nothing, logprobs, ...ways, tokenize, tokenizer_hash };
+  }
   const { maxModelLen } = identity;
   return {
     logprobs,
@@ -39,6 +46,7 @@ export async function learnDetails(probe: Probe, found: Found): Promise<Details>
     salt: await saltWorks(probe, rung, maxModelLen),
     ...ways,
     tokenize,
+    tokenizer_hash,
   };
 }
 

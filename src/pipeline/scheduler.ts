@@ -1,4 +1,6 @@
 import { ServiceError } from "../errors.ts";
+import type { Backend } from "../inference/engine.ts";
+import type { ToTurn } from "../inference/turn-messages.ts";
 import { createJob, type Ending, isFinal, type Job, type Stage } from "../jobs/job.ts";
 import { type JobEvent, transition } from "../jobs/transitions.ts";
 import type { SandboxHandle } from "../sandbox/sandbox.ts";
@@ -72,6 +74,8 @@ export class Scheduler {
         for (const pool of Object.values(this.pools)) pool.flush();
       },
     });
+    const wake = () => this.#ticker.enqueue(() => {});
+    parts.backends.connect((message) => this.#tell(message), wake);
     this.groups = new Groups({
       ...parts,
       operate: (work) => this.#ticker.operate(work),
@@ -210,6 +214,8 @@ export class Scheduler {
       if (row.uses_sandbox && starts <= 0) continue;
       const next = isInit && row.uses_sandbox ? this.#images.enter(row.image ?? "") : "start";
       if (next === "wait") continue;
+      // Each that is placed may take the room of the next.
+      if (stage === "run" && row.needs_backend && !this.#parts.backends.available()) continue;
       if (next === "start") starts -= row.uses_sandbox;
       this.#claim(row, next === "fetch");
     }
@@ -230,7 +236,7 @@ export class Scheduler {
   #claim(row: JobRow, fetching: boolean): void {
     const job = transition(toJob(row), { type: "stage_started" }, this.#parts.clock.nowMs());
     const needsBackend = job.stage === "run" && row.needs_backend === 1;
-    const backend = needsBackend ? this.#parts.backends.acquire(row.backend_id) : null;
+    const backend = needsBackend ? this.#placeOf(row) : null;
     const handle = this.#parking.take(job.id);
     const worker = this.pools[job.stage].start({
       type: "start",
@@ -259,10 +265,26 @@ export class Scheduler {
     });
   }
 
+  /** Rollouts of the same instance are a group. */
+  #placeOf({ id: jobId, seq: ordinal, backend_id: preferredId, instance }: JobRow): Backend {
+    const group = Bun.hash(instance).toString(36);
+    return this.#parts.backends.acquire({ jobId, ordinal, group, preferredId });
+  }
+
+  /** To the thread that works on a job. Nothing of it is durable, so it waits for no commit. */
+  #tell(message: ToTurn): void {
+    const entry = this.active.get(message.jobId);
+    if (!entry || entry.job.attempt !== message.attempt) return;
+    if (entry.worker.outbox.push(message) > 1) return;
+    queueMicrotask(() => this.pools[entry.worker.stage].flush());
+  }
+
   #receive(events: FromWorker[]): void {
     for (const event of events) {
       if (event.type === "sandbox_started") this.#noteSandbox(event);
       else if (event.type === "image_found") this.#ticker.enqueue(() => this.#imageFound(event));
+      else if (event.type === "turn_wanted" || event.type === "turn_ended")
+        this.#parts.backends.receive(event);
       else if (event.type === "stage_finished")
         this.#ticker.enqueue(() => this.#stageFinished(event));
     }
@@ -314,7 +336,9 @@ export class Scheduler {
     this.active.delete(next.id);
     entry.worker.jobIds.delete(next.id);
     if (entry.fetching) this.#images.left(entry.image);
-    if (entry.backendId) this.#parts.backends.release(entry.backendId);
+    if (entry.backendId) {
+      this.#parts.backends.release(next.id, event.type === "stage_succeeded");
+    }
     // A verdict that lost the race against a cancel is not a reward.
     if (next.state !== "succeeded") delete result.verdict;
     this.#settle(entry.seq, next, result, handle);

@@ -233,6 +233,12 @@ export class Store implements Disposable {
       .run();
   }
 
+  /** What another probe of a backend found. */
+  saveProfile(id: string, profile: object | null): void {
+    const text = profile === null ? null : JSON.stringify(profile);
+    this.#db.update(backends).set({ profile: text }).where(eq(backends.id, id)).run();
+  }
+
   deleteBackend(id: string): void {
     this.#db.delete(backends).where(eq(backends.id, id)).run();
   }

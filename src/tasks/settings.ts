@@ -14,4 +14,6 @@ export type TaskSettings = {
   /** Image references by task kind, with `{field}` for what comes from the row. */
   images: Record<string, string>;
   agent: AgentDefaults;
+  /** Of hidden tests: time for all of one rollout's together, memory of one process. */
+  tests: { totalMs: number; memoryBytes: number };
 };

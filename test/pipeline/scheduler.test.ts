@@ -52,6 +52,8 @@ function setup(
       available: () => overrides.backends ?? true,
       acquire: () => ({ id: "b", url: "http://127.0.0.1:1/v1", model: "m" }),
       release: () => {},
+      receive: () => {},
+      connect: () => {},
     },
     sandboxes: {
       kill: ({ id }) => killed.push(id),

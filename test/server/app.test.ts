@@ -30,6 +30,8 @@ function setup({ held = false } = {}) {
       available: () => true,
       acquire: () => ({ id: "b", url: "http://127.0.0.1:1/v1", model: "m" }),
       release: () => {},
+      receive: () => {},
+      connect: () => {},
     },
     sandboxes: { kill: () => {}, end: async () => {} },
     imageOnNode: () => "/",
@@ -64,11 +66,16 @@ function setup({ held = false } = {}) {
     backends: {
       list: () => backends,
       add: async ({ url, model = "only" }: AddBackend) => {
-        const view = { id: "b1", url, model, in_flight: 0, engine: null, model_dir: null };
+        const counts = { in_flight: 0, turns: 0, state: "healthy", why: null } as const;
+        const load = { context_tokens: 0, expected_tokens: 0, running: null, waiting: null };
+        const rest = { load: { ...load, kv_use: null }, engine: null, model_dir: null };
+        const view = { id: "b1", url, model, ...counts, ...rest };
         backends.push(view);
         return view;
       },
       remove: (id) => backends.splice(0).some((backend) => backend.id === id),
+      drain: (id) => backends.some((backend) => backend.id === id),
+      decisions: () => [],
     },
     accept,
     acceptGroup: acceptGroupWith(accept),
@@ -273,10 +280,18 @@ test("a backend is added, listed and removed; an address that is none is refused
   await using t = setup();
   const url = "http://127.0.0.1:8000/v1";
   expect((await t.send("POST", "/v1/backends", { url })).status).toBe(201);
-  expect((await t.send("GET", "/v1/backends")).body.backends).toEqual([
+  expect((await t.send("GET", "/v1/backends")).body.backends).toMatchObject([
     { id: "b1", url, model: "only", in_flight: 0, engine: null, model_dir: null },
   ]);
-  expect((await t.send("DELETE", "/v1/backends/b1")).body).toEqual({ removed: "b1" });
+  expect((await t.send("GET", "/v1/backends/b1")).body).toMatchObject({ id: "b1", decisions: [] });
+  expect((await t.send("POST", "/v1/backends/b1/drain?trajectories=move")).body).toEqual({
+    draining: "b1",
+    trajectories: "move",
+  });
+  const wrong = await t.send("DELETE", "/v1/backends/b1?trajectories=drop");
+  expect([wrong.status, wrong.body.error.field]).toEqual([400, "trajectories"]);
+  expect((await t.send("DELETE", "/v1/backends/b1")).body).toMatchObject({ removed: "b1" });
+  expect((await t.send("POST", "/v1/backends/b1/drain")).status).toBe(404);
   for (const bad of ["file:///etc/passwd", "localhost:8000", ""]) {
     const { status, body } = await t.send("POST", "/v1/backends", { url: bad });
     expect([status, body.error.field]).toEqual([400, "url"]);

@@ -51,6 +51,8 @@ export function groupService(dataDir: string, { slots = 8 } = {}) {
       available: () => true,
       acquire: () => ({ id: "b", url: "http://127.0.0.1:1/v1", model: "m" }),
       release: () => {},
+      receive: () => {},
+      connect: () => {},
     },
     sandboxes: { kill: () => {}, end: async () => {} },
     imageOnNode: () => "/",
@@ -72,6 +74,8 @@ export function groupService(dataDir: string, { slots = 8 } = {}) {
       list: () => [],
       add: () => Promise.reject(new Error("not here")),
       remove: () => false,
+      drain: () => false,
+      decisions: () => [],
     },
   });
   return {
