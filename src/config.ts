@@ -13,6 +13,12 @@ const count = whole(1);
 const bytes = whole(1);
 const ms = whole(1);
 const path = z.string().min(1);
+const networks = z
+  .string()
+  .regex(
+    /^(loopback|private|public)(,(loopback|private|public))*$/,
+    "must be of loopback,private,public",
+  );
 const flag = z.union([
   z.boolean(),
   z.stringbool({ truthy: ["true", "1", "yes"], falsy: ["false", "0", "no"] }),
@@ -94,6 +100,12 @@ export const SETTINGS = {
   ),
   max_sandboxes_ahead: setting(count, 16, "sandboxes that are in INIT or wait for RUN"),
   max_queued_jobs: setting(count, 1_000_000, "unfinished jobs; more are refused with 429"),
+  max_waiting: setting(
+    count,
+    20_000,
+    "requests that wait for a rollout; more are refused with 429",
+  ),
+  max_streams: setting(count, 256, "streams of events; more are refused with 429"),
   max_body_bytes: setting(bytes, 64 * 1024 * 1024, "size of a request's body"),
   init_limit_ms: setting(ms, 120_000, "INIT's time limit where a rollout names none"),
   run_limit_ms: setting(ms, 1_800_000, "RUN's time limit where a rollout names none"),
@@ -106,7 +118,22 @@ export const SETTINGS = {
     3,
     "attempts of a rollout that fails for reasons not its own, where it names no number",
   ),
+  callback_secret_file: setting(
+    path,
+    undefined,
+    "file of the secret that signs callbacks, 0600 (or ROLLOUTD_CALLBACK_SECRET); none without it",
+  ),
+  callback_networks: setting(
+    networks,
+    "loopback,private",
+    "where callbacks may go: any of loopback, private, public",
+  ),
   max_crashes: setting(count, 2, "restarts of the service that an active job survives"),
+  engine_stall_ms: setting(
+    whole(0),
+    0,
+    "longest silence within a reply by token ids, which is then streamed; 0 does not stream",
+  ),
   engine_call_ms: setting(ms, 600_000, "time limit of one call of a model"),
   max_reply_bytes: setting(bytes, 16 * 1024 * 1024, "size of an inference server's reply"),
   max_outcome_bytes: setting(bytes, 32 * 1024 * 1024, "size of what RUN hands over to EVAL"),

@@ -13,7 +13,10 @@ import { taskSettings } from "./task-settings.ts";
  *
  * @throws ServiceError `unknown_task_kind`, `invalid_field`
  */
-export function acceptWith(config: Config): (request: RolloutRequest) => Submission {
+export function acceptWith(
+  config: Config,
+  checkCallback: (url: string) => void,
+): (request: RolloutRequest) => Submission {
   const settings = taskSettings(config);
   return (request) => {
     const { instance, sampling, agent, image, tokens, limits = {} } = request;
@@ -25,6 +28,7 @@ export function acceptWith(config: Config): (request: RolloutRequest) => Submiss
       throw new ServiceError("invalid_field", message, { field: "image", mend });
     }
     const { id, ...body } = request;
+    if (request.callback_url !== undefined) checkCallback(request.callback_url);
     return {
       job: {
         id: id ?? randomUUID(),
@@ -45,7 +49,18 @@ export function acceptWith(config: Config): (request: RolloutRequest) => Submiss
         image: image ?? plan.image,
         instance: JSON.stringify(instance),
         options: JSON.stringify({ sampling, agent, image, tokens }),
+        ...rowOptions(request),
       },
     };
+  };
+}
+
+/** What is the queue's business and not the worker's. */
+function rowOptions({ labels, priority, lease_ms, callback_url }: RolloutRequest) {
+  return {
+    ...(labels === undefined ? {} : { labels }),
+    ...(priority === undefined ? {} : { priority }),
+    ...(lease_ms === undefined ? {} : { leaseMs: lease_ms }),
+    ...(callback_url === undefined ? {} : { callbackUrl: callback_url }),
   };
 }

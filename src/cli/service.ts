@@ -13,12 +13,14 @@ import type { ImageSettings } from "../sandbox/images/images.ts";
 import { imageOnNode } from "../sandbox/images/on-node.ts";
 import { reapSandboxes } from "../sandbox/reaper.ts";
 import { createApp } from "../server/app.ts";
+import { Gate } from "../server/gate.ts";
 import { type Listening, listen } from "../server/listen.ts";
 import { Store } from "../store/store.ts";
 import type { Log } from "../telemetry/log.ts";
 import { acceptWith } from "./accept.ts";
 import { acceptGroupWith } from "./accept-group.ts";
 import { startBalancing } from "./balancing.ts";
+import { callbackService } from "./callback-service.ts";
 import type { CliContext } from "./command.ts";
 import { imageArgument } from "./image-argument.ts";
 import { taskSettings } from "./task-settings.ts";
@@ -42,6 +44,7 @@ export async function startService(
   context: CliContext,
 ): Promise<Service> {
   const settings = workerSettings(config);
+  const callbacks = callbackService(config, process.env);
   const store = new Store(config.data_dir);
   const clock = systemClock();
   const reaped = await reapSandboxes(sandboxRoot(config.data_dir));
@@ -77,15 +80,18 @@ export async function startService(
     },
     onFatal: (error) => die(error, log),
   });
-  const accept = acceptWith(config);
+  const accept = acceptWith(config, callbacks.check);
+  const delivery = callbacks.start(store, clock, log);
   const maxBodyBytes = config.max_body_bytes;
   const app = createApp({
     ...{ store, scheduler, backends, accept, maxBodyBytes, version: VERSION },
     acceptGroup: acceptGroupWith(accept),
+    gate: new Gate({ maxWaiting: config.max_waiting, maxStreams: config.max_streams }),
   });
   const socket = config.socket ?? join(config.data_dir, "rolloutd.sock");
   const stopPipeline = async (graceMs: number, hurry: Promise<unknown>) => {
     const result = await scheduler.drain(graceMs, hurry);
+    delivery?.stop();
     balancing.stop();
     // The threads are gone, and with them what was still being deleted in the background.
     await reapSandboxes(sandboxRoot(config.data_dir));
@@ -136,6 +142,7 @@ export function workerSettings(config: Config): WorkerSettings {
       diskBytes: config.sandbox_disk_bytes,
     },
     engineCallTimeoutMs: config.engine_call_ms,
+    engineStallMs: config.engine_stall_ms,
     maxReplyBytes: config.max_reply_bytes,
     maxOutcomeBytes: config.max_outcome_bytes,
     tasks: taskSettings(config),

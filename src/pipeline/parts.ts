@@ -61,6 +61,7 @@ export type SchedulerParts = {
 
 export type ActiveJob = {
   readonly seq: number;
+  readonly client: string;
   job: Job;
   readonly usesSandbox: boolean;
   /** What its sandbox is made from; empty: the service's default. */

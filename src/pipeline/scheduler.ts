@@ -7,6 +7,9 @@ import type { SandboxHandle } from "../sandbox/sandbox.ts";
 import { toJob } from "../store/rows.ts";
 import type { JobResult } from "../store/store.ts";
 import type { JobRow } from "../store/tables.ts";
+import { newAmong } from "./admission.ts";
+import { EventFeed } from "./event-feed.ts";
+import { FairShare } from "./fair-share.ts";
 import { Groups } from "./groups.ts";
 import { ImageGate } from "./image-gate.ts";
 import { Ladder } from "./ladder.ts";
@@ -27,6 +30,7 @@ const DRAIN_POLL_MS = 5;
  */
 export class Scheduler {
   readonly waiters = new Waiters();
+  readonly feed = new EventFeed();
   readonly pools: Record<Stage, Pool>;
   readonly active = new Map<string, ActiveJob>();
   readonly groups: Groups;
@@ -35,6 +39,7 @@ export class Scheduler {
   readonly #ladder: Ladder;
   readonly #parking: Parking;
   readonly #images: ImageGate;
+  readonly #share = new FairShare();
   #draining = false;
   #unfinished: number;
   /** Answers of attempts that were over. */
@@ -62,6 +67,7 @@ export class Scheduler {
         this.#ticker.enqueue(() => {
           for (const id of ids) this.#requestEnd(id, "deadline");
         }),
+      endUnleased: (ids) => this.cancelAll(ids, "its lease was not renewed").catch(onFatal),
       releaseDelayed: () => this.#ticker.enqueue(() => store.releaseDelayed(parts.clock.nowMs())),
       replace: (worker) =>
         this.#workerLost(worker, "worker_unresponsive", "no end was confirmed in time"),
@@ -75,7 +81,7 @@ export class Scheduler {
       },
     });
     const wake = () => this.#ticker.enqueue(() => {});
-    parts.backends.connect((message) => this.#tell(message), wake);
+    parts.backends.connect((message) => this.#tellThread(message), wake);
     this.groups = new Groups({
       ...parts,
       operate: (work) => this.#ticker.operate(work),
@@ -98,14 +104,25 @@ export class Scheduler {
   /** Accepts all of `submissions`, or none. Resolves when they are durable. */
   submit(submissions: Submission[]): Promise<Submitted[]> {
     return this.#ticker.operate(() => {
-      const fresh = this.#withoutKnown(submissions);
-      this.#expectRoom(fresh.size);
+      const fresh = this.#admit(submissions);
       for (const submission of fresh) this.#insert(submission);
       return submissions.map((submission) => ({
         id: submission.job.id,
         created: fresh.has(submission),
       }));
     });
+  }
+
+  /** What `submit` would do, without doing it. */
+  dryRun(submissions: Submission[]): Submitted[] {
+    const fresh = this.#admit(submissions);
+    return submissions.map((one) => ({ id: one.job.id, created: fresh.has(one) }));
+  }
+
+  #admit(submissions: Submission[]): Set<Submission> {
+    const fresh = newAmong(this.#parts.store, submissions);
+    this.#expectRoom(fresh.size);
+    return fresh;
   }
 
   #expectRoom(count: number): void {
@@ -117,7 +134,9 @@ export class Scheduler {
 
   #insert({ job, row }: Submission): number {
     this.#unfinished++;
-    return this.#parts.store.insertJob(createJob(job, this.#parts.clock.nowMs()), row);
+    const created = createJob(job, this.#parts.clock.nowMs());
+    this.#tell(created);
+    return this.#parts.store.insertJob(created, row);
   }
 
   /** The first rung of the ladder, for one job. Null when it does not exist. */
@@ -128,12 +147,28 @@ export class Scheduler {
     });
   }
 
+  /** The same for many, in one durable step. */
+  cancelAll(ids: string[], reason?: string): Promise<void> {
+    return this.#ticker.operate(() => {
+      for (const id of ids) this.#requestEnd(id, "cancel", reason);
+    });
+  }
+
+  /** Renews leases; resolves with the ids that had one to renew. */
+  renew(ids: string[]): Promise<string[]> {
+    return this.#ticker.operate(() => {
+      const nowMs = this.#parts.clock.nowMs();
+      return ids.filter((id) => this.#parts.store.leases.renew(id, nowMs));
+    });
+  }
+
   /** Marks a job; inside a tick only. A waiting job is final at once, an active one is told. */
-  #requestEnd(id: string, ending: Ending): void {
+  #requestEnd(id: string, ending: Ending, reason?: string): void {
+    const request = { type: "end_requested", ending, ...(reason ? { reason } : {}) } as const;
     const nowMs = this.#parts.clock.nowMs();
     const entry = this.active.get(id);
     if (entry) {
-      const next = transition(entry.job, { type: "end_requested", ending }, nowMs);
+      const next = transition(entry.job, request, nowMs);
       if (next.ending === entry.job.ending) return;
       entry.job = next;
       this.#parts.store.updateJob(entry.seq, next);
@@ -143,7 +178,7 @@ export class Scheduler {
     const row = this.#parts.store.jobById(id);
     if (!row) return;
     const job = toJob(row);
-    const next = transition(job, { type: "end_requested", ending }, nowMs);
+    const next = transition(job, request, nowMs);
     if (next !== job) this.#settle(row.seq, next);
   }
 
@@ -174,24 +209,6 @@ export class Scheduler {
     return { handedBack };
   }
 
-  #withoutKnown(submissions: Submission[]): Set<Submission> {
-    const fresh = new Set<Submission>();
-    const bodies = new Map<string, string>();
-    for (const [index, submission] of submissions.entries()) {
-      const { id } = submission.job;
-      const known = bodies.get(id) ?? this.#parts.store.jobById(id)?.body_sha256;
-      if (known === undefined) fresh.add(submission);
-      else if (known !== submission.row.bodySha256) {
-        throw new ServiceError("id_conflict", `rollout "${id}" exists with another body`, {
-          field: `rollouts[${index}].id`,
-          mend: "use a new id for a new rollout",
-        });
-      }
-      bodies.set(id, submission.row.bodySha256);
-    }
-    return fresh;
-  }
-
   /** Later stages first: what has begun is finished before more is begun. */
   #fillSlots(): void {
     if (this.#draining) return;
@@ -210,7 +227,8 @@ export class Scheduler {
     const sandbox = starts > 0;
     const backend = stage !== "run" || this.#parts.backends.available();
     const barred = isInit ? this.#images.barred : [];
-    for (const row of this.#parts.store.claimable({ stage, limit, sandbox, backend, barred })) {
+    const filter = { stage, limit, sandbox, backend, barred };
+    for (const row of this.#share.candidates(this.#parts.store, this.active, filter)) {
       if (row.uses_sandbox && starts <= 0) continue;
       const next = isInit && row.uses_sandbox ? this.#images.enter(row.image ?? "") : "start";
       if (next === "wait") continue;
@@ -251,8 +269,10 @@ export class Scheduler {
       outcome: row.outcome,
     });
     this.#parts.store.updateJob(row.seq, job, backend ? { backendId: backend.id } : {});
+    this.#tell(job);
     this.active.set(job.id, {
       seq: row.seq,
+      client: row.client,
       job,
       usesSandbox: row.uses_sandbox === 1,
       image: row.image ?? "",
@@ -272,7 +292,7 @@ export class Scheduler {
   }
 
   /** To the thread that works on a job. Nothing of it is durable, so it waits for no commit. */
-  #tell(message: ToTurn): void {
+  #tellThread(message: ToTurn): void {
     const entry = this.active.get(message.jobId);
     if (!entry || entry.job.attempt !== message.attempt) return;
     if (entry.worker.outbox.push(message) > 1) return;
@@ -350,10 +370,15 @@ export class Scheduler {
     const goesOn = next.state === "pending" && next.stage !== "init" && !this.#isSpare(next);
     if (sandbox && goesOn) this.#parking.park(next.id, sandbox, next.stage);
     if (sandbox && !goesOn) this.#parking.end(sandbox);
+    this.#tell(next);
     if (!isFinal(next)) return;
     this.#unfinished--;
     this.groups.jobEnded(seq);
     this.#ticker.afterCommit(() => this.waiters.notify(next.id));
+  }
+
+  #tell(job: Job): void {
+    this.#ticker.afterCommit(() => this.feed.publish(job));
   }
 
   /** EVAL's fresh sandbox, where as many wait already as may: EVAL then starts it itself. */

@@ -6,6 +6,7 @@ import type { Scheduler } from "../pipeline/scheduler.ts";
 import type { GroupRequest } from "../protocol/group.ts";
 import type { RolloutRequest } from "../protocol/rollout.ts";
 import type { Store } from "../store/store.ts";
+import type { Gate } from "./gate.ts";
 
 export type BackendView = {
   id: string;
@@ -78,11 +79,17 @@ export type ServerParts = {
   accept(request: RolloutRequest): Submission;
   /** The same for a group. @throws ServiceError */
   acceptGroup(request: GroupRequest): GroupSubmission;
+  gate: Gate;
   maxBodyBytes: number;
   version: string;
 };
 
 /** Bun's server, as far as a handler needs it. */
 export type ServerEnv = {
-  Bindings: { keepOpen(): void };
+  Bindings: {
+    /** Exempts the request from the limit of silence. */
+    keepOpen(): void;
+    /** Who asks: the name of its token, or where it comes from. */
+    client: string;
+  };
 };

@@ -7,8 +7,10 @@ import type { StageFinished, StartStage } from "../../src/pipeline/messages.ts";
 import { recoverJobs } from "../../src/pipeline/recovery.ts";
 import { Scheduler } from "../../src/pipeline/scheduler.ts";
 import { createApp } from "../../src/server/app.ts";
+import { Gate } from "../../src/server/gate.ts";
 import { Store } from "../../src/store/store.ts";
 import { createLog } from "../../src/telemetry/log.ts";
+import { fakeBackends, fakeChooser } from "./fake-backends.ts";
 import { FakeThread } from "./fake-thread.ts";
 import { waitFor } from "./wait-for.ts";
 
@@ -47,13 +49,7 @@ export function groupService(dataDir: string, { slots = 8 } = {}) {
   };
   const scheduler = new Scheduler({
     ...{ store, clock, spawn, log: createLog("silent") },
-    backends: {
-      available: () => true,
-      acquire: () => ({ id: "b", url: "http://127.0.0.1:1/v1", model: "m" }),
-      release: () => {},
-      receive: () => {},
-      connect: () => {},
-    },
+    backends: fakeChooser(),
     sandboxes: { kill: () => {}, end: async () => {} },
     imageOnNode: () => "/",
     settings: {
@@ -66,17 +62,12 @@ export function groupService(dataDir: string, { slots = 8 } = {}) {
     },
     onFatal: (error) => fatal.push(error),
   });
-  const accept = acceptWith(loadConfig({ env: {}, flags: { num_attempts: 1 } }));
+  const accept = acceptWith(loadConfig({ env: {}, flags: { num_attempts: 1 } }), () => {});
   const app = createApp({
     ...{ store, scheduler, accept, maxBodyBytes: 1_000_000, version: "0.0.0-test" },
     acceptGroup: acceptGroupWith(accept),
-    backends: {
-      list: () => [],
-      add: () => Promise.reject(new Error("not here")),
-      remove: () => false,
-      drain: () => false,
-      decisions: () => [],
-    },
+    gate: new Gate({ maxWaiting: 100, maxStreams: 1 }),
+    backends: fakeBackends(),
   });
   return {
     store,
