@@ -53,7 +53,9 @@ export async function listen(app: Hono<ServerEnv>, address: Address): Promise<Li
   const umask = process.umask(0o177);
   let unix: Bun.Server<undefined>;
   try {
-    unix = Bun.serve({ ...serving(() => "socket"), unix: socket });
+    // `server.timeout` has no effect here, so a long poll would be cut. Only this user can open the socket.
+    const local = { ...serving(() => "socket"), idleTimeout: 0 };
+    unix = Bun.serve({ ...local, unix: socket } as typeof local & { unix: string });
   } finally {
     process.umask(umask);
   }
