@@ -54,8 +54,10 @@ export async function listen(app: Hono<ServerEnv>, address: Address): Promise<Li
   let unix: Bun.Server<undefined>;
   try {
     // `server.timeout` has no effect here, so a long poll would be cut. Only this user can open the socket.
-    const local = { ...serving(() => "socket"), idleTimeout: 0 };
-    unix = Bun.serve({ ...local, unix: socket } as typeof local & { unix: string });
+    const local = serving(() => "socket");
+    unix = Bun.serve({ ...local, unix: socket, idleTimeout: 0 } as typeof local & {
+      unix: string;
+    });
   } finally {
     process.umask(umask);
   }
