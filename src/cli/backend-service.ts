@@ -25,11 +25,12 @@ export function createBackends(
   /** Somebody may go on now, or elsewhere. */
   changed: () => void = () => {},
 ): Backends {
-  for (const { id, url, model, api_key_env, profile, model_dir } of store.backends()) {
+  for (const { id, url, model, api_key_env, profile, model_dir, leaving } of store.backends()) {
     if (api_key_env === null || env[api_key_env]) {
       const probed = profile === null ? {} : { profile: JSON.parse(profile) as EngineProfile };
       const folder = model_dir === null ? {} : { modelDir: model_dir };
       registry.add({ id, url, model, ...keyFrom(env, api_key_env), ...probed, ...folder });
+      if (leaving !== null) registry.drain(id, leaving);
     } else {
       const mend = `set ${api_key_env} and start again, or add the backend anew`;
       log.warn("a backend is left out: its key is not set", { backend: id, mend });
@@ -61,6 +62,7 @@ export function createBackends(
         added_ms: clock.nowMs(),
         profile,
         model_dir: folder.modelDir ?? null,
+        leaving: null,
       };
       store.transaction(() => store.saveBackend(saved));
       registry.add(backend);
@@ -75,6 +77,7 @@ export function createBackends(
     },
     drain(id, trajectories) {
       if (!registry.drain(id, trajectories)) return false;
+      store.transaction(() => store.saveLeaving(id, trajectories));
       changed();
       return true;
     },

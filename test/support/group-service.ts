@@ -66,6 +66,7 @@ export function groupService(dataDir: string, { slots = 8 } = {}) {
     acceptGroup: acceptGroupWith(accept),
     gate: new Gate({ maxWaiting: 100, maxStreams: 1 }),
     backends: fakeBackends(),
+    weights: idleWeights(),
   });
   return {
     store,
