@@ -124,6 +124,11 @@ export const SETTINGS = {
     "where callbacks may go: any of loopback, private, public",
   ),
   max_crashes: setting(count, 2, "restarts of the service that an active job survives"),
+  engine_stall_ms: setting(
+    whole(0),
+    0,
+    "longest silence within a reply by token ids, which is then streamed; 0 does not stream",
+  ),
   engine_call_ms: setting(ms, 600_000, "time limit of one call of a model"),
   max_reply_bytes: setting(bytes, 16 * 1024 * 1024, "size of an inference server's reply"),
   max_outcome_bytes: setting(bytes, 32 * 1024 * 1024, "size of what RUN hands over to EVAL"),
@@ -148,6 +153,15 @@ export const SETTINGS = {
     4 * 1024 ** 3,
     "address space of a process under a hidden test",
   ),
+  judge_url: setting(
+    z.url({ protocol: /^https?$/ }),
+    undefined,
+    "OpenAI-compatible server that compares free answers (URL with /v1)",
+  ),
+  judge_model: setting(z.string(), undefined, "the judge's model"),
+  judge_api_key_env: setting(z.string(), undefined, "name of the variable that holds its key"),
+  judge_ms: setting(ms, 120_000, "time limit of one call of the judge"),
+  judge_max_tokens: setting(count, 1024, "tokens of one answer of the judge"),
   task_images: setting(
     z.string(),
     undefined,

@@ -89,6 +89,8 @@ async function callModel(options: AgentOptions, turn: number): Promise<ModelTurn
     if (reply.finishReason !== "abort") return reply;
     throw new ServiceError("engine_aborted", `backend ${backendId} broke off its answer`);
   } catch (error) {
+    const { cutOff } = dialogue;
+    if (cutOff) recorder.call(backendId, cutOff);
     if (error instanceof ServiceError && error.code === "context_exhausted") return "context";
     throw error;
   }

@@ -4,7 +4,7 @@ import { ServiceError } from "../errors.ts";
 import type { Submission } from "../pipeline/parts.ts";
 import { canonicalJson } from "../protocol/parse.ts";
 import type { RolloutRequest } from "../protocol/rollout.ts";
-import { taskKindOf } from "../tasks/registry.ts";
+import { taskKindByName, taskKindOf } from "../tasks/registry.ts";
 import { usesSandbox } from "../tasks/sandbox-plan.ts";
 import { taskSettings } from "./task-settings.ts";
 
@@ -20,7 +20,8 @@ export function acceptWith(
   const settings = taskSettings(config);
   return (request) => {
     const { instance, sampling, agent, image, tokens, limits = {} } = request;
-    const kind = taskKindOf(instance.data_source);
+    const { task_kind } = request;
+    const kind = task_kind ? taskKindByName(task_kind) : taskKindOf(instance.data_source);
     const plan = kind.sandboxes(kind.parse(instance), settings);
     if (usesSandbox(plan) && !image && !plan.image && !config.image) {
       const mend = "set `image` in the rollout, or start the server with --image DIR";

@@ -136,6 +136,7 @@ export function workerSettings(config: Config): WorkerSettings {
       diskBytes: config.sandbox_disk_bytes,
     },
     engineCallTimeoutMs: config.engine_call_ms,
+    engineStallMs: config.engine_stall_ms,
     maxReplyBytes: config.max_reply_bytes,
     maxOutcomeBytes: config.max_outcome_bytes,
     tasks: taskSettings(config),

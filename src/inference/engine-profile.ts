@@ -39,6 +39,8 @@ export type EngineProfile = {
   stop_id_included: boolean | null;
   /** Whether a cache salt keeps prefixes apart; null where the engine does not count cache hits. */
   salt: boolean | null;
+  /** Whether replies can be had token by token; absent in profiles from before it was asked. */
+  streams?: boolean;
   /** Where its load can be read: in each reply, in `/metrics`. */
   load: ("in_band" | "metrics")[];
   /** Whether the routes that pause it are there. */

@@ -13,6 +13,15 @@ export type GenerateRequest = {
   vocabSize?: number;
   /** Of the whole call. The job's own deadline comes through `signal`. */
   timeoutMs: number;
+  /** The longest silence between two tokens. Without it, or with 0, the reply is not streamed. */
+  stallMs?: number;
+  /**
+   * Ends a streamed call, which then resolves as `abort` with what it has sampled. A call that is not
+   * streamed goes on.
+   */
+  stopped?: AbortSignal;
+  /** Gets what a streamed call had sampled that then fails or is aborted. */
+  onPartial?: (partial: GenerateReply) => void;
   maxReplyBytes: number;
   /** Sent as `X-Session-ID` and `X-SMG-Routing-Key`, so that routers keep the trajectory together. */
   sessionId: string;
@@ -65,8 +74,8 @@ export type GenerateReply = SampledTokens & {
     totalMs: number;
     /** In the engine, before it began; null where it does not say. */
     queueMs: number | null;
-    /** Null as replies are not streamed. */
-    firstTokenMs: null;
+    /** From the call to the first token; null where the reply was not streamed. */
+    firstTokenMs: number | null;
   };
 };
 

@@ -10,7 +10,8 @@ const STOP_GRACE_MS = 2_000;
 
 /**
  * Token in, token out, on whichever backend the desk names. A turn that was broken off is gone on with: the
- * ids so far are the end of the next call's prompt, and its reply has all of them.
+ * ids so far are the end of the next call's prompt, and its reply has all of them. So is one whose engine
+ * failed within a stream.
  */
 export function leasedTokens(
   engine: TokenEngine,
@@ -20,15 +21,21 @@ export function leasedTokens(
   return {
     async generate(_backend, request, signal) {
       const sampled = new SampledSoFar(request);
+      let backendId = "";
       const turn = await takeTurn<GenerateReply>(
         turns,
         {
           ...job,
           contextTokens: () => sampled.promptIds.length,
           async call(lease, index, callSignal) {
-            const asked = sampled.request(lease, index);
+            backendId = lease.backend.id;
             const before = sampled.length;
-            const reply = await stoppable(engine, lease, asked, callSignal).catch((error) => {
+            const onPartial = (partial: GenerateReply) => sampled.take(partial, lease);
+            const asked = { ...sampled.request(lease, index), onPartial };
+            const calling = sampled.isFull
+              ? Promise.resolve(NOTHING_MORE)
+              : stoppable(engine, lease, asked, callSignal);
+            const reply = await calling.catch((error) => {
               if (before === 0 || !isOverflow(error)) throw error;
               return NOTHING_MORE;
             });
@@ -39,7 +46,10 @@ export function leasedTokens(
           },
         },
         signal,
-      );
+      ).catch((error) => {
+        if (sampled.length > 0) request.onPartial?.({ ...sampled.whole(BROKEN_OFF), backendId });
+        throw error;
+      });
       return { ...sampled.whole(turn.reply), backendId: turn.backendId, waitedMs: turn.waitedMs };
     },
   };
@@ -52,6 +62,9 @@ async function stoppable(
   request: GenerateRequest,
   signal: AbortSignal,
 ): Promise<GenerateReply> {
+  // A stream has brought its ids already.
+  const streams = backend.profile?.streams === true && (request.stallMs ?? 0) > 0;
+  if (streams) return await engine.generate(backend, { ...request, stopped }, signal);
   const cut = new AbortController();
   let timer: Timer | undefined;
   const onStop = async () => {
@@ -86,6 +99,8 @@ const NOTHING_MORE: GenerateReply = {
   times: { totalMs: 0, queueMs: null, firstTokenMs: null },
 };
 
+const BROKEN_OFF: GenerateReply = { ...NOTHING_MORE, finishReason: "abort" };
+
 const STOPPED = new ServiceError("engine_aborted", "the call was stopped for new weights");
 
 /** What the calls of one turn have brought, one after the other. */
@@ -104,6 +119,12 @@ class SampledSoFar {
 
   get length(): number {
     return this.#ids.length;
+  }
+
+  /** As many as were asked for. */
+  get isFull(): boolean {
+    const { max_tokens = Number.POSITIVE_INFINITY } = this.#request.sampling;
+    return this.length >= max_tokens;
   }
 
   get promptIds(): readonly number[] {
@@ -137,13 +158,12 @@ class SampledSoFar {
     this.#cachedTokens ??= reply.cachedTokens;
     this.#emptyCalls = tokenIds.length > 0 ? 0 : this.#emptyCalls + 1;
     if (reply.finishReason !== "abort" || this.#emptyCalls >= MAX_EMPTY_CALLS) return true;
-    return this.length >= (this.#request.sampling.max_tokens ?? Number.POSITIVE_INFINITY);
+    return this.isFull;
   }
 
   /** All calls as one. What was broken off when nothing more was to be sampled ended by its length. */
   whole(last: GenerateReply): GenerateReply {
-    const { max_tokens = Number.POSITIVE_INFINITY } = this.#request.sampling;
-    const isFull = last.finishReason === "abort" && this.length >= max_tokens;
+    const isFull = last.finishReason === "abort" && this.isFull;
     return {
       ...last,
       tokenIds: this.#ids,

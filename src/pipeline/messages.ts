@@ -86,6 +86,8 @@ export type WorkerSettings = {
     diskBytes: number;
   };
   engineCallTimeoutMs: number;
+  /** 0: replies are not streamed. */
+  engineStallMs: number;
   maxReplyBytes: number;
   maxOutcomeBytes: number;
   tasks: TaskSettings;

@@ -81,6 +81,8 @@ export const imageSchema = z
 export const rolloutRequestSchema = z.strictObject({
   /** Client-chosen: the same id with the same body is the same rollout. */
   id: rolloutIdSchema.optional(),
+  /** By its name, instead of by the row's `data_source`. */
+  task_kind: z.string().min(1).optional(),
   /** The dataset row; `data_source` chooses the task kind. */
   instance: z.looseObject({ data_source: z.string().min(1) }),
   sampling: samplingSchema.optional(),

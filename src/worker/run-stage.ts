@@ -146,6 +146,7 @@ class StageRun {
       mode: options.tokens ?? "auto",
       sampling: options.sampling ?? {},
       callTimeoutMs: settings.engineCallTimeoutMs,
+      stallMs: settings.engineStallMs,
       maxReplyBytes: settings.maxReplyBytes,
     });
   }

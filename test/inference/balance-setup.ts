@@ -1,6 +1,6 @@
 import { BackendWatch } from "../../src/inference/backend-watch.ts";
 import type { Backend } from "../../src/inference/engine.ts";
-import type { GenerateReply } from "../../src/inference/generate.ts";
+import type { GenerateReply, GenerateRequest } from "../../src/inference/generate.ts";
 import { leasedTokens } from "../../src/inference/leased-tokens.ts";
 import { probeBackend } from "../../src/inference/probe.ts";
 import { BackendRegistry } from "../../src/inference/registry.ts";
@@ -52,11 +52,16 @@ export function balanceSetup(options: Partial<TurnDeskOptions> = {}) {
         jobId,
         backend,
         end: () => desk.release(jobId, true),
-        turn(text: string, signal = new AbortController().signal): Promise<GenerateReply> {
+        turn(
+          text: string,
+          signal = new AbortController().signal,
+          given: Partial<GenerateRequest> = {},
+        ): Promise<GenerateReply> {
           const requestId = `${jobId}.${calls++}`;
           const request = {
             ...{ promptIds: chatIds(text), sampling: { max_tokens: 500 }, stopTokenIds: [END] },
             ...{ timeoutMs: 5_000, maxReplyBytes: 1_000_000, sessionId: jobId, requestId },
+            ...given,
           };
           return engine.generate(backend, request, signal);
         },

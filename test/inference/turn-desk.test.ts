@@ -69,6 +69,38 @@ describe("a call", () => {
     await broken.stop();
   });
 
+  test("whose engine dies within a stream is gone on with elsewhere from what was sampled", async () => {
+    await using t = balanceSetup();
+    const text = "an answer of many tokens, begun here and ended there";
+    const first = await t.simulate("first", { msPerToken: 15 });
+    t.registry.add(first.backend);
+    t.registry.add((await t.simulate("second")).backend);
+    const turn = t.rollout("first").turn(text, undefined, { stallMs: 5_000 });
+    await waitFor(() => first.requests.inFlight === 1, "the call");
+    setTimeout(() => first.stop(), 200);
+    const reply = await turn;
+    expect([said(reply.tokenIds), reply.backendId]).toEqual([text, "second"]);
+    expect(reply.logprobs?.length).toBe(reply.tokenIds.length);
+    // An engine tells of its weights when a reply ends.
+    expect(reply.weightSpans).toEqual([]);
+  });
+
+  test("that is cancelled hands over what its turn had sampled, on whatever backends", async () => {
+    await using t = balanceSetup();
+    const engine = await t.simulate("a", { msPerToken: 15 });
+    t.registry.add(engine.backend);
+    const abort = new AbortController();
+    const partials: string[] = [];
+    const onPartial = (partial: { tokenIds: number[] }) => partials.push(said(partial.tokenIds));
+    const text = "an answer of many tokens, which is never ended";
+    const turn = t.rollout().turn(text, abort.signal, { stallMs: 5_000, onPartial });
+    await waitFor(() => engine.requests.inFlight === 1, "the call");
+    setTimeout(() => abort.abort("no longer"), 200);
+    expect(await turn.catch((error) => error)).toBe("no longer");
+    expect(partials).toHaveLength(1);
+    expect(text.startsWith(partials[0] ?? "-") && partials[0] !== "").toBe(true);
+  });
+
   test("that fails everywhere fails with what the engine said, after so many tries", async () => {
     await using t = balanceSetup({ maxRetries: 1 });
     const engine = await t.simulate("a");
