@@ -7,6 +7,7 @@ import type { Clock } from "../lib/clock.ts";
 import type { Store } from "../store/store.ts";
 import type { Log } from "../telemetry/log.ts";
 import { createBackends } from "./backend-service.ts";
+import { prorlAddresses } from "./prorl-addresses.ts";
 
 const PROBE_TIMEOUT_MS = 10_000;
 
@@ -30,6 +31,7 @@ export function startBalancing(
   const weights = new Weights({ desk, clock, record: weightsIn(store) });
   const plan = () => desk.plan();
   const backends = createBackends(registry, store, clock, log, process.env, plan);
+  const addresses = prorlAddresses(registry, store, clock, plan);
   const watch = new BackendWatch({
     ...{ registry, clock, health, plan, probeTimeoutMs: PROBE_TIMEOUT_MS },
     changed: ({ id, profile = null }) => store.transaction(() => store.saveProfile(id, profile)),
@@ -38,7 +40,7 @@ export function startBalancing(
     watch[Symbol.dispose]();
     desk[Symbol.dispose]();
   };
-  return { desk, backends, weights, stop };
+  return { desk, backends, weights, addresses, stop };
 }
 
 function weightsIn(store: Store): WeightsRecord {
