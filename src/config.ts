@@ -93,6 +93,11 @@ export const SETTINGS = {
     2 * cores,
     "sandboxes that start or are prepared at once, per INIT thread",
   ),
+  images_at_once: setting(
+    count,
+    Math.max(2, cores),
+    "images that are pulled or unpacked at once; jobs of other images go on meanwhile",
+  ),
   max_sandboxes_ahead: setting(count, 16, "sandboxes that are in INIT or wait for RUN"),
   max_queued_jobs: setting(count, 1_000_000, "unfinished jobs; more are refused with 429"),
   max_waiting: setting(
@@ -153,6 +158,15 @@ export const SETTINGS = {
     4 * 1024 ** 3,
     "address space of a process under a hidden test",
   ),
+  judge_url: setting(
+    z.url({ protocol: /^https?$/ }),
+    undefined,
+    "OpenAI-compatible server that compares free answers (URL with /v1)",
+  ),
+  judge_model: setting(z.string(), undefined, "the judge's model"),
+  judge_api_key_env: setting(z.string(), undefined, "name of the variable that holds its key"),
+  judge_ms: setting(ms, 120_000, "time limit of one call of the judge"),
+  judge_max_tokens: setting(count, 1024, "tokens of one answer of the judge"),
   task_images: setting(
     z.string(),
     undefined,
@@ -175,6 +189,26 @@ export const SETTINGS = {
   ),
   sandbox_memory_bytes: setting(bytes, 4 * 1024 ** 3, "memory of a sandbox's processes together"),
   sandbox_disk_bytes: setting(bytes, 16 * 1024 ** 3, "what a sandbox may write to the disk"),
+  prorl_timeout_ms: setting(
+    ms,
+    300_000,
+    "ProRL's API: the work of one rollout in its three stages together, queues left out",
+  ),
+  prorl_input_ids: setting(
+    flag,
+    true,
+    "ProRL's API: each assistant message carries its whole prompt, which makes results quadratic",
+  ),
+  compat_adopt_ms: setting(
+    ms,
+    60_000,
+    "ProRL's and NeMo Gym's API: how long a rollout that lost its client waits for it to come back",
+  ),
+  gym_status_mode: setting(
+    z.enum(["collector", "rl"]),
+    "collector",
+    "NeMo Gym's API: answer failures of the infrastructure with 200 (its command line) or 503 (NeMo RL)",
+  ),
   log_level: setting(z.enum(["info", "warn", "error", "silent"]), "info", "what is logged"),
 } as const;
 

@@ -10,6 +10,7 @@ import { sandboxRoot } from "../sandbox/driver.ts";
 import { killSandbox } from "../sandbox/end.ts";
 import { endReported } from "../sandbox/end-reported.ts";
 import type { ImageSettings } from "../sandbox/images/images.ts";
+import { imageOnNode } from "../sandbox/images/on-node.ts";
 import { reapSandboxes } from "../sandbox/reaper.ts";
 import { createApp } from "../server/app.ts";
 import { Gate } from "../server/gate.ts";
@@ -21,6 +22,7 @@ import { acceptGroupWith } from "./accept-group.ts";
 import { startBalancing } from "./balancing.ts";
 import { callbackService } from "./callback-service.ts";
 import type { CliContext } from "./command.ts";
+import { mountCompat } from "./compat.ts";
 import { imageArgument } from "./image-argument.ts";
 import { taskSettings } from "./task-settings.ts";
 import { VERSION } from "./version.ts";
@@ -49,7 +51,7 @@ export async function startService(
   const reaped = await reapSandboxes(sandboxRoot(config.data_dir));
   const recovered = recoverJobs(store, clock, config.max_crashes);
   log.info("took over the data folder", { data_dir: config.data_dir, ...reaped, ...recovered });
-  const { desk, backends, ...balancing } = startBalancing(config, { store, clock, log });
+  const { desk, backends, addresses, ...balancing } = startBalancing(config, { store, clock, log });
   if (config.backend) {
     const { backend: url, model, model_dir, api_key_env, engine } = config;
     await backends.add({ url, model, model_dir, api_key_env, engine }, AbortSignal.timeout(30_000));
@@ -60,6 +62,10 @@ export async function startService(
     log,
     backends: desk,
     sandboxes: { kill: killSandbox, end: (handle) => endReported(handle, log) },
+    imageOnNode: (image) => {
+      const chosen = image || settings.defaultImage;
+      return chosen && imageOnNode(settings.images.cacheDir, chosen);
+    },
     spawn: (stage) => context.spawnWorker(stage, settings),
     settings: {
       pools: {
@@ -68,6 +74,7 @@ export async function startService(
         eval: { threads: config.eval_threads, slots: config.eval_slots },
       },
       startsAtOnce: config.starts_at_once,
+      imagesAtOnce: config.images_at_once,
       maxSandboxesAhead: config.max_sandboxes_ahead,
       maxQueuedJobs: config.max_queued_jobs,
       cancelGraceMs: config.cancel_grace_ms,
@@ -82,6 +89,7 @@ export async function startService(
     acceptGroup: acceptGroupWith(accept),
     gate: new Gate({ maxWaiting: config.max_waiting, maxStreams: config.max_streams }),
   });
+  mountCompat(app, config, { store, scheduler, backends, addresses, accept });
   const socket = config.socket ?? join(config.data_dir, "rolloutd.sock");
   const stopPipeline = async (graceMs: number, hurry: Promise<unknown>) => {
     const result = await scheduler.drain(graceMs, hurry);
