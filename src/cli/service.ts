@@ -54,7 +54,9 @@ export async function startService(
   const reaped = await reapSandboxes(sandboxRoot(config.data_dir));
   const recovered = recoverJobs(store, clock, config.max_crashes);
   log.info("took over the data folder", { data_dir: config.data_dir, ...reaped, ...recovered });
-  const { desk, backends, addresses, ...balancing } = startBalancing(config, { store, clock, log });
+  const { desk, backends, weights, addresses, ...balancing } = startBalancing(config, {
+    ...{ store, clock, log },
+  });
   if (config.backend) {
     const { backend: url, model, model_dir, api_key_env, engine } = config;
     await backends.add({ url, model, model_dir, api_key_env, engine }, AbortSignal.timeout(30_000));
@@ -88,7 +90,7 @@ export async function startService(
   const delivery = callbacks.start(store, clock, log);
   const maxBodyBytes = config.max_body_bytes;
   const app = createApp({
-    ...{ store, scheduler, backends, accept, maxBodyBytes, version: VERSION },
+    ...{ store, scheduler, backends, weights, accept, maxBodyBytes, version: VERSION },
     acceptGroup: acceptGroupWith(accept),
     gate: new Gate({ maxWaiting: config.max_waiting, maxStreams: config.max_streams }),
   });
