@@ -69,6 +69,7 @@ export const ERRORS = {
   not_ready: { status: 503, boundary: "service", retryable: true },
   disk_full: { status: 507, boundary: "service", retryable: true },
   data_dir_in_use: { status: 500, boundary: "service", retryable: false },
+  data_damaged: { status: 500, boundary: "service", retryable: false },
   data_dir_unusable: { status: 500, boundary: "service", retryable: false },
   server_unreachable: { status: 503, boundary: "service", retryable: true },
   internal: { status: 500, boundary: "service", retryable: false },

@@ -8,8 +8,14 @@ import type { TaskSettings } from "../tasks/settings.ts";
 import type { Verdict } from "../verifiers/verdict.ts";
 
 /** Everything that crosses between the main thread and the workers, as plain data. */
-export type ToWorker = Setup | StartStage | CancelStage | ToTurn;
-export type FromWorker = WorkerReady | ImageFound | SandboxStarted | StageFinished | FromTurn;
+export type ToWorker = Setup | StartStage | CancelStage | Ping | ToTurn;
+export type FromWorker =
+  | Pong
+  | WorkerReady
+  | ImageFound
+  | SandboxStarted
+  | StageFinished
+  | FromTurn;
 
 /** The first message to a fresh thread. */
 export type Setup = { type: "setup"; settings: WorkerSettings };
@@ -33,6 +39,10 @@ export type StartStage = {
 
 /** Ends the stage: abort model calls, end the sandbox, confirm with what was recorded. */
 export type CancelStage = { type: "cancel"; jobId: string; attempt: number; reason: ErrorBody };
+
+/** Is answered at once by a thread whose event loop turns. */
+export type Ping = { type: "ping" };
+export type Pong = { type: "pong" };
 
 export type WorkerReady = { type: "ready" };
 

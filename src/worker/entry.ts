@@ -68,6 +68,7 @@ self.onmessage = ({ data }: MessageEvent<ToWorker[]>) => {
   for (const message of data) {
     if (message.type === "setup") setUp(message.settings);
     else if (message.type === "start") work(message);
+    else if (message.type === "ping") send({ type: "pong" });
     else if (message.type === "cancel") {
       running.get(`${message.jobId}.${message.attempt}`)?.abort(fromErrorBody(message.reason));
     } else turns.receive(message);
