@@ -22,6 +22,8 @@ export type AgentTask = {
   tools: readonly ToolName[];
   /** Tools of the kind's own, beside those. */
   ownTools?: Tool[];
+  /** What each shell of the agent's runs before its first command. */
+  shellStart?: string;
   /** Unless the rollout or the service says otherwise. */
   maxTurns?: number;
   /** Whether a message without a tool call is already the answer. By default none is. */
@@ -37,7 +39,7 @@ export async function driveAgent(
   const agent = options.agent ?? {};
   const names = agent.tools ?? task.tools;
   const tools = [
-    ...createTools(names, { sandbox, limits: toolLimits(agent), signal }),
+    ...createTools(names, { sandbox, limits: toolLimits(agent), signal, ...shellStart(task) }),
     ...(task.ownTools ?? []),
   ];
   const prompt =
@@ -54,6 +56,10 @@ export async function driveAgent(
     signal,
     isAnswer: task.isAnswer ?? (() => false),
   });
+}
+
+function shellStart({ shellStart }: AgentTask): { shellStart?: string } {
+  return shellStart === undefined ? {} : { shellStart };
 }
 
 type AgentOptions = NonNullable<RolloutOptions["agent"]>;
