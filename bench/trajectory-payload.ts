@@ -108,7 +108,13 @@ function turnOf(message: number, tokens: number): Turn {
   return {
     ...{ message, backend_id: "b1", finish_reason: "tool_calls" },
     ...{ prompt_tokens: 1000, completion_tokens: tokens, started_ms: 1234, engine_ms: 2345.678 },
-    ...{ queue_ms: 1.5, first_token_ms: 45.25, cached_tokens: 960, weight_version: "12" },
+    ...{
+      queue_ms: 1.5,
+      waited_ms: 0,
+      first_token_ms: 45.25,
+      cached_tokens: 960,
+      weight_version: "12",
+    },
     weight_spans: [],
     tools: [{ name: "execute_bash", status: "ok", message: message + 1, duration_ms: 12.345 }],
   };

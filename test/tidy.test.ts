@@ -36,7 +36,8 @@ const TABLE: Record<string, { from?: string[]; types?: string[] }> = {
     from: ["store", "jobs"],
     types: ["sandbox", "inference", "verifiers", "telemetry", "tasks"],
   },
-  protocol: { types: ["store", "jobs", "trajectory", "verifiers"] },
+  // A group's view has its figures, which are the ones that decided about it.
+  protocol: { from: ["jobs"], types: ["store", "trajectory", "verifiers"] },
   store: { from: ["jobs"], types: ["verifiers"] },
   tasks: {
     from: ["agent", "verifiers"],

@@ -27,6 +27,8 @@ export interface Dialogue {
    * abort reason of `signal`.
    */
   next(turn: number, signal: AbortSignal): Promise<ModelTurn>;
+  /** What the call that failed last had sampled until then; null where it had nothing. */
+  readonly cutOff?: ModelTurn | null;
   /** The tokens so far; null where there are none to be had. */
   segments(): TokenSegment[] | null;
 }
@@ -35,6 +37,8 @@ export interface Dialogue {
 export type CallOptions = {
   jobId: string;
   callTimeoutMs: number;
+  /** The longest silence within a reply by tokens, which is then streamed; without it, or 0, it is not. */
+  stallMs?: number;
   maxReplyBytes: number;
 };
 

@@ -32,8 +32,10 @@ export class TextDialogue implements Dialogue {
     return {
       ...{ message, finishReason, promptTokens, completionTokens, durationMs },
       cachedTokens: null,
-      weightVersion: null,
+      weightVersion: reply.weightVersion ?? null,
       weightSpans: [],
+      backendId: reply.backendId,
+      waitedMs: reply.waitedMs,
       queueMs: null,
       firstTokenMs: null,
       malformedCalls: new Map(),

@@ -42,6 +42,7 @@ export class TokenDialogue implements Dialogue {
   /** The log-probabilities of each completion, by its turn. */
   readonly #logprobs: (number[] | null)[] = [];
   #calls = 0;
+  cutOff: ModelTurn | null = null;
 
   constructor(prompt: Message[], options: TokenOptions) {
     this.#options = options;
@@ -58,16 +59,25 @@ export class TokenDialogue implements Dialogue {
   }
 
   async next(turn: number, signal: AbortSignal): Promise<ModelTurn> {
-    const { engine, backend, sampling } = this.#options;
+    const { engine, backend, sampling, stallMs = 0 } = this.#options;
     const promptIds = [...this.#conversation.prompt()];
+    let partial: GenerateReply | null = null;
     const request = {
       promptIds,
       sampling,
       stopTokenIds: this.#stopTokenIds,
+      stallMs,
+      onPartial: (sampled: GenerateReply) => {
+        partial = sampled;
+      },
       ...callFields(this.#options, turn),
     };
-    const reply = await engine.generate(backend, request, signal);
-    return this.#take(reply, promptIds);
+    try {
+      return this.#take(await engine.generate(backend, request, signal), promptIds);
+    } catch (error) {
+      this.cutOff = partial && this.#take(partial, promptIds);
+      throw error;
+    }
   }
 
   segments(): TokenSegment[] {
@@ -113,6 +123,8 @@ export class TokenDialogue implements Dialogue {
       cachedTokens: reply.cachedTokens,
       weightVersion: reply.weightVersion,
       weightSpans: reply.weightSpans,
+      backendId: reply.backendId,
+      waitedMs: reply.waitedMs,
       durationMs: reply.times.totalMs,
       queueMs: reply.times.queueMs,
       firstTokenMs: reply.times.firstTokenMs,

@@ -4,7 +4,7 @@ import { ServiceError } from "../errors.ts";
 import type { Submission } from "../pipeline/parts.ts";
 import { canonicalJson } from "../protocol/parse.ts";
 import type { RolloutRequest } from "../protocol/rollout.ts";
-import { taskKindOf } from "../tasks/registry.ts";
+import { taskKindByName, taskKindOf } from "../tasks/registry.ts";
 import { usesSandbox } from "../tasks/sandbox-plan.ts";
 import { taskSettings } from "./task-settings.ts";
 
@@ -13,11 +13,15 @@ import { taskSettings } from "./task-settings.ts";
  *
  * @throws ServiceError `unknown_task_kind`, `invalid_field`
  */
-export function acceptWith(config: Config): (request: RolloutRequest) => Submission {
+export function acceptWith(
+  config: Config,
+  checkCallback: (url: string) => void,
+): (request: RolloutRequest) => Submission {
   const settings = taskSettings(config);
   return (request) => {
     const { instance, sampling, agent, image, tokens, limits = {} } = request;
-    const kind = taskKindOf(instance.data_source);
+    const { task_kind } = request;
+    const kind = task_kind ? taskKindByName(task_kind) : taskKindOf(instance.data_source);
     const plan = kind.sandboxes(kind.parse(instance), settings);
     if (usesSandbox(plan) && !image && !plan.image && !config.image) {
       const mend = "set `image` in the rollout, or start the server with --image DIR";
@@ -25,6 +29,7 @@ export function acceptWith(config: Config): (request: RolloutRequest) => Submiss
       throw new ServiceError("invalid_field", message, { field: "image", mend });
     }
     const { id, ...body } = request;
+    if (request.callback_url !== undefined) checkCallback(request.callback_url);
     return {
       job: {
         id: id ?? randomUUID(),
@@ -44,7 +49,18 @@ export function acceptWith(config: Config): (request: RolloutRequest) => Submiss
         needsBackend: kind.needsBackend,
         instance: JSON.stringify(instance),
         options: JSON.stringify({ sampling, agent, image, tokens }),
+        ...rowOptions(request),
       },
     };
+  };
+}
+
+/** What is the queue's business and not the worker's. */
+function rowOptions({ labels, priority, lease_ms, callback_url }: RolloutRequest) {
+  return {
+    ...(labels === undefined ? {} : { labels }),
+    ...(priority === undefined ? {} : { priority }),
+    ...(lease_ms === undefined ? {} : { leaseMs: lease_ms }),
+    ...(callback_url === undefined ? {} : { callbackUrl: callback_url }),
   };
 }

@@ -72,6 +72,12 @@ export type ChatReply = {
   promptTokens: number | null;
   completionTokens: number | null;
   durationMs: number;
+  /** Where it came from, where that was not the caller's choice. */
+  backendId?: string;
+  /** For leave to make the calls that it took. Units: milliseconds. */
+  waitedMs?: number;
+  /** What was announced when the call began. */
+  weightVersion?: string | null;
   /** From an engine that is called by `chat_ids`: the ids of the same call. */
   tokens?: ChatTokens;
 };

@@ -39,6 +39,8 @@ export type Job = {
   /** A job that failed waits until then before it is tried again; null where it may start. */
   notBeforeMs: number | null;
   ending: Ending | null;
+  /** What to say about the end besides, where its asker gave a reason. */
+  endingReason: string | null;
   limits: Limits;
   /** Whether EVAL needs only what RUN recorded, so that it can be done again without INIT and RUN. */
   evalFromRecord: boolean;
@@ -78,6 +80,7 @@ export function createJob(
     failures: [],
     notBeforeMs: null,
     ending: null,
+    endingReason: null,
     limits,
     evalFromRecord,
     createdMs: nowMs,

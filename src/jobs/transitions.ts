@@ -9,7 +9,7 @@ export type JobEvent =
   | { type: "stage_succeeded" }
   | { type: "stage_failed"; error: ErrorBody }
   /** A cancel, a passed deadline or a shutdown: the first rung of the ladder. */
-  | { type: "end_requested"; ending: Ending }
+  | { type: "end_requested"; ending: Ending; reason?: string }
   /** The service starts and finds the job as its predecessor left it. */
   | { type: "recovered"; maxCrashes: number };
 
@@ -39,21 +39,24 @@ export function transition(job: Job, event: JobEvent, nowMs: number): Job {
       if (job.ending !== null) return conclude(job, nowMs);
       return failAttempt(settle(job, nowMs), event.error, nowMs);
     case "end_requested":
-      return requestEnd(job, event.ending, nowMs);
+      return requestEnd(job, event, nowMs);
     case "recovered":
       return recover(job, event, nowMs);
   }
 }
 
-function requestEnd(job: Job, ending: Ending, nowMs: number): Job {
+type EndRequest = Extract<JobEvent, { type: "end_requested" }>;
+
+function requestEnd(job: Job, { ending, reason }: EndRequest, nowMs: number): Job {
+  const endingReason = reason ?? null;
   if (isFinal(job)) return job;
   if (job.state === "pending") {
     // A shutdown leaves a waiting job where it is: the next start goes on with it.
-    return ending === "shutdown" ? job : conclude({ ...job, ending }, nowMs);
+    return ending === "shutdown" ? job : conclude({ ...job, ending, endingReason }, nowMs);
   }
   // A cancel is what the client asked for, so it also wins over an end that is under way.
   if (job.ending !== null && ending !== "cancel") return job;
-  return { ...job, ending };
+  return { ...job, ending, endingReason };
 }
 
 /** Ends a job for the reason noted in `ending`. A cancel that races the end of a stage wins. */
@@ -61,7 +64,7 @@ function conclude(job: Job, nowMs: number): Job {
   const settled = settle(job, nowMs);
   switch (job.ending) {
     case "cancel":
-      return finish(settled, "cancelled", errorOf("cancelled", describe(job, "cancelled")), nowMs);
+      return finish(settled, "cancelled", cancelError(job), nowMs);
     case "deadline":
       return failAttempt(settled, deadlineError(job), nowMs);
     case "shutdown":
@@ -129,6 +132,7 @@ function startAgain(job: Job, nowMs: number): Job {
     attempt: job.attempt + 1,
     notBeforeMs: null,
     ending: null,
+    endingReason: null,
     sinceMs: nowMs,
     stageDeadlineMs: null,
   };
@@ -167,6 +171,11 @@ function deadlineError(job: Job): ErrorBody {
   const boundary = job.state === "pending" ? "service" : DEADLINE_BOUNDARY[job.stage];
   const error = errorOf("deadline_exceeded", describe(job, text));
   return { ...error, boundary, retryable: boundary !== "policy" };
+}
+
+function cancelError(job: Job): ErrorBody {
+  const why = job.endingReason === null ? "" : `: ${job.endingReason}`;
+  return errorOf("cancelled", `${describe(job, "cancelled")}${why}`);
 }
 
 function describe(job: Job, what: string): string {

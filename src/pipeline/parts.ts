@@ -1,4 +1,6 @@
 import type { Backend } from "../inference/engine.ts";
+import type { Arrival } from "../inference/registry.ts";
+import type { FromTurn, ToTurn } from "../inference/turn-messages.ts";
 import type { Job, NewJob, Stage } from "../jobs/job.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { SandboxHandle } from "../sandbox/sandbox.ts";
@@ -6,12 +8,20 @@ import type { NewRow, Store } from "../store/store.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { PoolWorker, SpawnWorker } from "./pool.ts";
 
-/** Which inference server a new trajectory goes to. */
+/** On which inference server each trajectory lives, and when it may call it. */
 export interface BackendChooser {
   available(): boolean;
-  /** Counts a trajectory on the chosen backend until `release`. */
-  acquire(preferredId: string | null): Backend;
-  release(id: string): void;
+  /** Chooses one for a trajectory, which lives there until `release`. */
+  acquire(arrival: Arrival): Backend;
+  /** @param whole whether the trajectory came to an end of its own */
+  release(jobId: string, whole: boolean): void;
+  /** What a thread says of its calls. */
+  receive(event: FromTurn): void;
+  /**
+   * @param tell reaches the thread that works on a job
+   * @param wake is called when jobs that wait for a backend may find one
+   */
+  connect(tell: (message: ToTurn) => void, wake: () => void): void;
 }
 
 /** The part of the sandbox layer that the main thread uses. */
@@ -47,6 +57,7 @@ export type SchedulerParts = {
 
 export type ActiveJob = {
   readonly seq: number;
+  readonly client: string;
   job: Job;
   readonly usesSandbox: boolean;
   readonly worker: PoolWorker;

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { labelsSchema } from "./labels.ts";
 
 /** Ids go into file names, log lines and URLs, so they are kept to what is safe in all of them. */
 export const rolloutIdSchema = z
@@ -80,6 +81,8 @@ export const imageSchema = z
 export const rolloutRequestSchema = z.strictObject({
   /** Client-chosen: the same id with the same body is the same rollout. */
   id: rolloutIdSchema.optional(),
+  /** By its name, instead of by the row's `data_source`. */
+  task_kind: z.string().min(1).optional(),
   /** The dataset row; `data_source` chooses the task kind. */
   instance: z.looseObject({ data_source: z.string().min(1) }),
   sampling: samplingSchema.optional(),
@@ -90,6 +93,20 @@ export const rolloutRequestSchema = z.strictObject({
   limits: limitsSchema.optional(),
   /** How often it may fail for reasons that are not its own; what the policy did is final. */
   num_attempts: z.int().min(1).max(20).optional(),
+  labels: labelsSchema.optional(),
+  /** One point goes before what waits for a minute less. It orders the work of one client. */
+  priority: z.int().min(-100).max(100).optional(),
+  /** It is cancelled when its lease was not renewed for as long. */
+  lease_ms: z
+    .int()
+    .min(1000)
+    .max(7 * 24 * 3600 * 1000)
+    .optional(),
+  /** Is sent the rollout when it is over, signed. */
+  callback_url: z
+    .url({ protocol: /^https?$/, error: "must be an http: or https: URL" })
+    .max(2048)
+    .optional(),
 });
 
 export const submitSchema = z.strictObject({

@@ -2,14 +2,22 @@ import { Hono } from "hono";
 import { ServiceError, toErrorBody } from "../errors.ts";
 import type { ServerEnv, ServerParts } from "./parts.ts";
 import { backendRoutes } from "./routes/backends.ts";
+import { eventRoutes } from "./routes/events.ts";
+import { groupRoutes } from "./routes/groups.ts";
 import { healthRoutes } from "./routes/health.ts";
+import { listRoutes } from "./routes/list.ts";
 import { rolloutRoutes } from "./routes/rollouts.ts";
+import { submitRoutes } from "./routes/submit.ts";
 
 /** All routes, the same over TCP and the Unix socket. Every error leaves as `{"error": ErrorBody}`. */
 export function createApp(parts: ServerParts): Hono<ServerEnv> {
   const app = new Hono<ServerEnv>();
   app.route("/", healthRoutes(parts));
+  app.route("/v1/rollouts", submitRoutes(parts));
+  app.route("/v1/rollouts", listRoutes(parts));
   app.route("/v1/rollouts", rolloutRoutes(parts));
+  app.route("/v1/groups", groupRoutes(parts));
+  app.route("/v1/events", eventRoutes(parts));
   app.route("/v1/backends", backendRoutes(parts));
   app.notFound((c) => {
     const message = `there is no ${c.req.method} ${c.req.path}`;
@@ -20,7 +28,13 @@ export function createApp(parts: ServerParts): Hono<ServerEnv> {
   return app;
 }
 
+/** When to ask again where the service is full or stopping. Units: seconds. */
+const RETRY_AFTER = { 429: "1", 503: "5", 507: "30" } as const;
+
 function errorResponse(error: unknown): Response {
-  const status = error instanceof ServiceError ? error.status : 500;
-  return Response.json({ error: toErrorBody(error) }, { status: status === 200 ? 500 : status });
+  const given = error instanceof ServiceError ? error.status : 500;
+  const status = given === 200 ? 500 : given;
+  const wait = RETRY_AFTER[status as keyof typeof RETRY_AFTER];
+  const headers = wait === undefined ? {} : { "retry-after": wait };
+  return Response.json({ error: toErrorBody(error) }, { status, headers });
 }

@@ -29,7 +29,10 @@ export async function listen(
     // The routes bound a body themselves, to answer with a typed error.
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     fetch: (request: Request, server: Bun.Server<undefined>) =>
-      app.fetch(request, { keepOpen: () => server.timeout(request, 0) }),
+      app.fetch(request, {
+        keepOpen: () => server.timeout(request, 0),
+        client: server.requestIP(request)?.address ?? "socket",
+      }),
   };
   await freeSocket(socket);
   const umask = process.umask(0o177);

@@ -74,6 +74,96 @@ const MIGRATIONS: string[] = [
   `ALTER TABLE jobs ADD COLUMN eval_from_record INTEGER NOT NULL DEFAULT 0;
    ALTER TABLE jobs ADD COLUMN rescore_of TEXT;
    CREATE INDEX jobs_rescores ON jobs (rescore_of) WHERE rescore_of IS NOT NULL;`,
+  `CREATE TABLE batches (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    body_sha256 TEXT NOT NULL,
+    options TEXT NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('running', 'complete', 'exhausted', 'failed', 'cancelled')),
+    closed INTEGER NOT NULL,
+    source TEXT,
+    created_ms INTEGER NOT NULL,
+    finished_ms INTEGER,
+    error TEXT,
+    CHECK ((state = 'running') = (finished_ms IS NULL)),
+    CHECK ((state IN ('exhausted', 'failed', 'cancelled')) = (error IS NOT NULL))
+  ) STRICT;
+  CREATE TABLE groups (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    body_sha256 TEXT NOT NULL,
+    batch_seq INTEGER REFERENCES batches (seq),
+    position INTEGER,
+    instance_key TEXT NOT NULL,
+    instance TEXT NOT NULL,
+    template TEXT NOT NULL,
+    rules TEXT NOT NULL,
+    state TEXT NOT NULL CHECK (state IN
+      ('waiting', 'running', 'carried', 'complete', 'pruned', 'ended', 'failed', 'cancelled')),
+    informative INTEGER,
+    delivered INTEGER,
+    created_ms INTEGER NOT NULL,
+    started_ms INTEGER,
+    finished_ms INTEGER,
+    error TEXT,
+    CHECK ((state IN ('waiting', 'running', 'carried')) = (finished_ms IS NULL)),
+    CHECK ((state IN ('complete', 'pruned')) = (informative IS NOT NULL)),
+    CHECK (delivered IS NULL OR (informative = 1 AND batch_seq IS NOT NULL)),
+    CHECK ((state IN ('ended', 'failed', 'cancelled')) = (error IS NOT NULL)),
+    UNIQUE (batch_seq, position),
+    UNIQUE (batch_seq, delivered)
+  ) STRICT;
+  CREATE INDEX groups_unfinished ON groups (state, seq) WHERE finished_ms IS NULL;
+  CREATE INDEX groups_of_batch ON groups (batch_seq, state, position);
+  CREATE TABLE instances (
+    key TEXT PRIMARY KEY,
+    data_source TEXT NOT NULL,
+    groups INTEGER NOT NULL,
+    informative INTEGER NOT NULL,
+    rollouts INTEGER NOT NULL,
+    reward_sum REAL NOT NULL,
+    reward_squares REAL NOT NULL,
+    tokens INTEGER NOT NULL,
+    last_mean REAL NOT NULL,
+    updated_ms INTEGER NOT NULL
+  ) STRICT;
+  ALTER TABLE jobs ADD COLUMN group_seq INTEGER REFERENCES groups (seq);
+  ALTER TABLE jobs ADD COLUMN sample INTEGER CHECK ((sample IS NULL) = (group_seq IS NULL));
+  ALTER TABLE jobs ADD COLUMN sampled_tokens INTEGER;
+  CREATE INDEX jobs_of_group ON jobs (group_seq, seq) WHERE group_seq IS NOT NULL;`,
+  `ALTER TABLE jobs ADD COLUMN client TEXT NOT NULL DEFAULT '';
+  ALTER TABLE jobs ADD COLUMN priority INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE jobs ADD COLUMN queue_key INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE jobs ADD COLUMN labels TEXT;
+  ALTER TABLE jobs ADD COLUMN lease_ms INTEGER;
+  ALTER TABLE jobs ADD COLUMN lease_until_ms INTEGER;
+  ALTER TABLE jobs ADD COLUMN callback_url TEXT;
+  ALTER TABLE jobs ADD COLUMN ending_reason TEXT;
+  UPDATE jobs SET queue_key = created_ms;
+  DROP INDEX jobs_claimable;
+  CREATE INDEX jobs_claimable ON jobs (stage, client, queue_key, seq)
+    WHERE state = 'pending' AND not_before_ms IS NULL;
+  DROP INDEX jobs_pending_deadline;
+  CREATE INDEX jobs_deadline ON jobs (deadline_ms) WHERE finished_ms IS NULL;
+  CREATE INDEX jobs_leased ON jobs (lease_until_ms)
+    WHERE lease_until_ms IS NOT NULL AND finished_ms IS NULL;
+  DROP INDEX jobs_active;
+  CREATE INDEX jobs_unfinished ON jobs (seq) WHERE finished_ms IS NULL;
+  CREATE INDEX jobs_final ON jobs (state, seq) WHERE finished_ms IS NOT NULL;
+  CREATE INDEX jobs_kind ON jobs (task_kind, seq);
+  CREATE TABLE labels (
+    name TEXT NOT NULL,
+    value TEXT NOT NULL,
+    job_seq INTEGER NOT NULL REFERENCES jobs (seq),
+    PRIMARY KEY (name, value, job_seq)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX labels_of_job ON labels (job_seq);
+  CREATE TABLE callbacks (
+    job_seq INTEGER PRIMARY KEY REFERENCES jobs (seq),
+    attempts INTEGER NOT NULL,
+    due_ms INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX callbacks_due ON callbacks (due_ms);`,
 ];
 
 /** Brings the schema to this version's. @throws ServiceError when a newer rolloutd wrote the file. */

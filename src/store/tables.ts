@@ -1,4 +1,5 @@
 import { blob, integer, real, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import type { GroupState } from "../jobs/group.ts";
 import type { Ending, Stage, State } from "../jobs/job.ts";
 
 /** The columns as `migrations.ts` creates them. JSON columns hold text that SQLite never looks into. */
@@ -38,6 +39,11 @@ export const jobs = sqliteTable("jobs", {
   finished_seq: integer(),
   /** Level of the sandbox that the job had. */
   isolation: text().$type<"A" | "B">(),
+  /** The group that the job belongs to, and for which of its samples. */
+  group_seq: integer(),
+  sample: integer(),
+  /** Tokens that the model wrote in RUN; null where its engine does not count. */
+  sampled_tokens: integer(),
   num_attempts: integer().notNull(),
   /** The failures that were followed by another attempt, as JSON; null for none. */
   failures: text(),
@@ -47,6 +53,49 @@ export const jobs = sqliteTable("jobs", {
   eval_from_record: integer().notNull(),
   /** The job whose outcome this one scores again. */
   rescore_of: text(),
+  /** Who submitted it, for fairness: the name of a token, or a peer. */
+  client: text().notNull(),
+  priority: integer().notNull(),
+  /** Place among the client's waiting jobs; smaller goes first. */
+  queue_key: integer().notNull(),
+  /** As a JSON object; null for none. `labels` has them as rows. */
+  labels: text(),
+  /** How long the client may be silent; null where it may be for good. */
+  lease_ms: integer(),
+  lease_until_ms: integer(),
+  callback_url: text(),
+  /** Why it is being ended, where the asker said so. */
+  ending_reason: text(),
+});
+
+export const labels = sqliteTable("labels", {
+  name: text().notNull(),
+  value: text().notNull(),
+  job_seq: integer().notNull(),
+});
+
+export const groups = sqliteTable("groups", {
+  seq: integer().primaryKey({ autoIncrement: true }),
+  id: text().notNull(),
+  body_sha256: text().notNull(),
+  batch_seq: integer(),
+  /** Order within the batch. */
+  position: integer(),
+  /** Names the instance in the difficulty statistics. */
+  instance_key: text().notNull(),
+  instance: text().notNull(),
+  /** What each rollout is made from, as JSON. */
+  template: text().notNull(),
+  /** When the group is complete and what it is worth, as the request has it. */
+  rules: text().notNull(),
+  state: text().$type<GroupState>().notNull(),
+  informative: integer(),
+  /** Position among its batch's informative groups, from 1. */
+  delivered: integer(),
+  created_ms: integer().notNull(),
+  started_ms: integer(),
+  finished_ms: integer(),
+  error: text(),
 });
 
 export const trajectories = sqliteTable("trajectories", {
@@ -69,4 +118,5 @@ export const backends = sqliteTable("backends", {
 });
 
 export type JobRow = typeof jobs.$inferSelect;
+export type GroupRow = typeof groups.$inferSelect;
 export type BackendRow = typeof backends.$inferSelect;

@@ -13,6 +13,10 @@ export type RecordedCall = {
   cachedTokens: number | null;
   weightVersion: string | null;
   weightSpans: WeightSpan[];
+  /** Where it came from, where that was not the caller's choice. */
+  backendId?: string | undefined;
+  /** For leave to call. Units: milliseconds. */
+  waitedMs?: number | undefined;
   durationMs: number;
   /** Null where the engine does not say. */
   queueMs: number | null;
@@ -67,6 +71,7 @@ export class Recorder {
       cached_tokens: reply.cachedTokens,
       weight_version: reply.weightVersion,
       weight_spans: reply.weightSpans,
+      waited_ms: Math.round(reply.waitedMs ?? 0),
       tools: [],
     };
     this.#trajectory.turns.push(turn);
@@ -89,6 +94,13 @@ export class Recorder {
 
   get turns(): number {
     return this.#trajectory.turns.length;
+  }
+
+  /** What the model wrote so far; null where its engine does not count. */
+  get sampledTokens(): number | null {
+    const counts = this.#trajectory.turns.map(({ completion_tokens: tokens }) => tokens);
+    if (counts.length === 0 || counts.includes(null)) return null;
+    return counts.reduce<number>((sum, tokens) => sum + (tokens ?? 0), 0);
   }
 
   /** True once there is anything worth returning. */

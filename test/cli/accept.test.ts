@@ -10,7 +10,7 @@ const MATH = {
 };
 
 function setup(flags: Record<string, unknown> = {}) {
-  return acceptWith(loadConfig({ env: {}, flags }));
+  return acceptWith(loadConfig({ env: {}, flags }), () => {});
 }
 
 describe("an accepted rollout", () => {

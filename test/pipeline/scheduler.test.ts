@@ -8,6 +8,7 @@ import { Scheduler } from "../../src/pipeline/scheduler.ts";
 import type { SandboxHandle } from "../../src/sandbox/sandbox.ts";
 import { Store } from "../../src/store/store.ts";
 import { createLog } from "../../src/telemetry/log.ts";
+import { fakeChooser } from "../support/fake-backends.ts";
 import { FakeThread } from "../support/fake-thread.ts";
 import { tempDir } from "../support/temp-dir.ts";
 import { waitFor } from "../support/wait-for.ts";
@@ -40,11 +41,7 @@ function setup(
     store,
     clock,
     log: createLog("silent"),
-    backends: {
-      available: () => overrides.backends ?? true,
-      acquire: () => ({ id: "b", url: "http://127.0.0.1:1/v1", model: "m" }),
-      release: () => {},
-    },
+    backends: fakeChooser(overrides.backends),
     sandboxes: {
       kill: ({ id }) => killed.push(id),
       end: async ({ id }) => void ended.push(id),

@@ -1,4 +1,5 @@
 import type {
+  CancelStage,
   FromWorker,
   StageFinished,
   StartStage,
@@ -11,12 +12,16 @@ export class FakeThread implements WorkerThread {
   readonly received: ToWorker[] = [];
   terminated = false;
   onStart: (start: StartStage) => void = () => {};
+  onCancel: (cancel: CancelStage) => void = () => {};
   #onEvents: (events: FromWorker[]) => void = () => {};
   #onCrash: (reason: string) => void = () => {};
 
   post(messages: ToWorker[]): void {
     this.received.push(...messages);
-    for (const message of messages) if (message.type === "start") this.onStart(message);
+    for (const message of messages) {
+      if (message.type === "start") this.onStart(message);
+      if (message.type === "cancel") this.onCancel(message);
+    }
   }
 
   listen(onEvents: (events: FromWorker[]) => void, onCrash: (reason: string) => void): void {

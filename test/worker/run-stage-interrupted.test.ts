@@ -24,7 +24,8 @@ describe("an abort", () => {
     ]);
     const finished = await t.run(startOf("run"));
     const { trajectory } = finished;
-    expect(finished).toEqual({ ...finishedOf("run"), error: CANCELLED.toBody(), trajectory });
+    const error = CANCELLED.toBody();
+    expect(finished).toEqual({ ...finishedOf("run"), error, trajectory, sampledTokens: 2 });
     expect(messagesOf(finished)).toEqual(["system", "user", "assistant", "user"]);
     expect(t.events).toEqual(["attach s1", "end s1"]);
   });

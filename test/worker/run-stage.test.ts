@@ -137,6 +137,7 @@ describe("RUN", () => {
       ...finishedOf("run"),
       outcome: ANSWERED,
       trajectory: expect.objectContaining({ job_id: "job-1", attempt: 1, stop_reason: "answer" }),
+      sampledTokens: 2,
     });
     expect(t.events).toEqual(["attach s1", "end s1"]);
   });

@@ -1,0 +1,44 @@
+import { createHash, randomUUID } from "node:crypto";
+import { rulesOf } from "../jobs/group.ts";
+import type { GroupSubmission } from "../pipeline/groups.ts";
+import type { Submission } from "../pipeline/parts.ts";
+import { type GroupRequest, splitGroup } from "../protocol/group.ts";
+import { canonicalJson } from "../protocol/parse.ts";
+import type { RolloutRequest } from "../protocol/rollout.ts";
+
+/**
+ * Turns a checked request into a group: its rollouts are accepted as a single one would be.
+ *
+ * @throws ServiceError `unknown_task_kind`, `invalid_field`
+ */
+export function acceptGroupWith(
+  accept: (request: RolloutRequest) => Submission,
+): (request: GroupRequest) => GroupSubmission {
+  return ({ id, ...body }) => {
+    const { plan, rollout } = splitGroup(body);
+    // A rule that can't be read is refused here, with its field.
+    rulesOf(plan);
+    const { job, row } = accept(rollout);
+    const { id: _id, ...jobTemplate } = job;
+    const { bodySha256: _sha, instance, ...rowTemplate } = row;
+    return {
+      id: id ?? randomUUID(),
+      bodySha256: sha256(canonicalJson(body)),
+      instanceKey: instanceKey(body.instance),
+      instance,
+      template: { job: jobTemplate, row: rowTemplate },
+      plan,
+    };
+  };
+}
+
+/** The same row has the same key whatever batch it is in: by its own id, or else by its content. */
+function instanceKey(instance: GroupRequest["instance"]): string {
+  const { data_source, instance_id: id } = instance;
+  const named = typeof id === "string" || typeof id === "number";
+  return `${data_source}:${named ? id : sha256(canonicalJson(instance)).slice(0, 20)}`;
+}
+
+function sha256(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
+}

@@ -1,0 +1,209 @@
+import { ERRORS, type ErrorBody, type ErrorCode, ServiceError } from "../errors.ts";
+import {
+  begin,
+  decide,
+  type Group,
+  type GroupPlan,
+  type GroupRules,
+  rulesOf,
+  settle,
+} from "../jobs/group.ts";
+import { groupOf, memberEnd, toMember } from "../jobs/members.ts";
+import type { Clock } from "../lib/clock.ts";
+import type { GroupChange } from "../store/group-store.ts";
+import type { Store } from "../store/store.ts";
+import type { GroupRow, JobRow } from "../store/tables.ts";
+import { freeId } from "./free-id.ts";
+import { type MemberTemplate, memberJob } from "./group-members.ts";
+import type { Submission, Submitted } from "./parts.ts";
+import { Waiters } from "./waiters.ts";
+
+export type GroupSubmission = {
+  id: string;
+  bodySha256: string;
+  instanceKey: string;
+  /** The dataset row, as JSON. */
+  instance: string;
+  template: MemberTemplate;
+  plan: GroupPlan;
+};
+
+/** What the groups need of the scheduler. All but `operate` is for use inside a tick. */
+export type GroupParts = {
+  store: Store;
+  clock: Clock;
+  operate<T>(work: () => T): Promise<T>;
+  afterCommit(effect: () => void): void;
+  /** @throws ServiceError `queue_full`, `shutting_down` when `count` more jobs can't be taken. */
+  expectRoom(count: number): void;
+  insertJob(submission: Submission): number;
+  /** Ends a job on the one ladder. */
+  endJob(id: string): void;
+};
+
+/** A group that is under way. */
+type LiveGroup = {
+  row: GroupRow;
+  rules: GroupRules;
+  template: MemberTemplate;
+  group: Group;
+  /** Its rollouts that are not over. */
+  open: Map<number, { sample: number; jobId: string }>;
+};
+
+/**
+ * Groups under way: it hears of each rollout that is over, inside the tick that books it, lets `jobs/group.ts`
+ * decide, begins rollouts in the place of broken ones and ends those that nobody needs any more.
+ */
+export class Groups {
+  readonly waiters = new Waiters();
+  readonly #parts: GroupParts;
+  readonly #live = new Map<number, LiveGroup>();
+  /** The group of each rollout that is not over, by the job's seq. */
+  readonly #byJob = new Map<number, LiveGroup>();
+
+  constructor(parts: GroupParts) {
+    this.#parts = parts;
+    for (const row of parts.store.groups.running()) this.#load(row);
+  }
+
+  /** Goes on with what a former service left. Inside the first tick. */
+  resume(): void {
+    for (const live of [...this.#live.values()]) {
+      const members = this.#parts.store.groups.members(live.row.seq);
+      const failed = members.findLast(({ state }) => state === "failed");
+      this.#advance(live, failed ? toMember(failed).error : null);
+    }
+  }
+
+  /** Accepts a group and begins all of its rollouts. Resolves when it is durable. */
+  submit(submission: GroupSubmission): Promise<Submitted> {
+    const { store, expectRoom } = this.#parts;
+    return this.#parts.operate(() => {
+      const { id, bodySha256, plan } = submission;
+      const known = store.groups.byId(id);
+      if (known && known.body_sha256 !== bodySha256) {
+        const mend = "use a new id for a new group";
+        const message = `group "${id}" exists with another body`;
+        throw new ServiceError("id_conflict", message, { field: "id", mend });
+      }
+      if (known) return { id, created: false };
+      expectRoom(plan.numSamples);
+      this.#start(this.#insert(submission));
+      return { id, created: true };
+    });
+  }
+
+  /** Ends a group and its rollouts. Null when it does not exist. */
+  cancel(id: string): Promise<GroupRow | null> {
+    return this.#parts.operate(() => {
+      const row = this.#parts.store.groups.byId(id);
+      const live = row && this.#live.get(row.seq);
+      if (live) this.#finish(live, "cancelled", errorOf("cancelled", "the group was cancelled"));
+      return row && this.#parts.store.groups.byId(id);
+    });
+  }
+
+  /** A rollout is over. Inside the tick that booked it. */
+  jobEnded(seq: number): void {
+    const live = this.#byJob.get(seq);
+    const row = live && this.#parts.store.jobBySeq(seq);
+    if (!live || !row) return;
+    this.#forget(live, seq);
+    const member = toMember(row);
+    live.group = settle(live.group, member.sample, memberEnd(member), live.rules);
+    this.#advance(live, member.error);
+  }
+
+  #insert({ plan, template, ...rest }: GroupSubmission): GroupRow {
+    return this.#parts.store.groups.insert({
+      ...rest,
+      batch: null,
+      template: JSON.stringify(template),
+      rules: JSON.stringify(plan),
+      createdMs: this.#parts.clock.nowMs(),
+    });
+  }
+
+  #start(row: GroupRow): void {
+    const started = { state: "running", started_ms: this.#parts.clock.nowMs() } as const;
+    this.#parts.store.groups.update(row.seq, started);
+    this.#advance(this.#load({ ...row, ...started }), null);
+  }
+
+  #load(row: GroupRow): LiveGroup {
+    const members = this.#parts.store.groups.members(row.seq);
+    const rules = rulesOf(JSON.parse(row.rules));
+    const group = groupOf(members.map(toMember), rules);
+    const live = { row, rules, template: JSON.parse(row.template), group, open: new Map() };
+    this.#live.set(row.seq, live);
+    for (const job of members) if (job.finished_ms === null) this.#remember(live, job);
+    return live;
+  }
+
+  /** Does what is certain now: begins what is missing, or ends the group. */
+  #advance(live: LiveGroup, lastError: ErrorBody | null): void {
+    const decision = decide(live.group, live.rules, lastError);
+    switch (decision.type) {
+      case "goes_on":
+        for (const sample of decision.vacant) this.#begin(live, sample);
+        break;
+      case "complete":
+        this.#finish(live, "complete", null, decision.informative);
+        break;
+      case "pruned":
+        this.#finish(live, "pruned", null, false);
+        break;
+      case "failed": {
+        const { why, error } = decision;
+        const message = `the group can't be completed, because ${why}: ${error.message}`;
+        this.#finish(live, "failed", { ...error, message });
+      }
+    }
+  }
+
+  #begin(live: LiveGroup, sample: number): void {
+    const { store } = this.#parts;
+    const { row, group, template } = live;
+    const tries = group.seats[sample]?.tries ?? 0;
+    const wanted = tries === 0 ? `${row.id}-${sample}` : `${row.id}-${sample}-r${tries}`;
+    const id = freeId(wanted, (taken) => store.jobById(taken) !== null);
+    const place = { id, sample, tries, numSamples: live.rules.numSamples };
+    const seq = this.#parts.insertJob(memberJob(row, template, place));
+    live.group = begin(group, sample);
+    this.#remember(live, { seq, id, sample });
+  }
+
+  #finish(
+    live: LiveGroup,
+    state: "complete" | "pruned" | "failed" | "cancelled",
+    error: ErrorBody | null,
+    informative: boolean | null = null,
+  ): void {
+    const { store, clock, endJob, afterCommit } = this.#parts;
+    const change: GroupChange = { state, finished_ms: clock.nowMs() };
+    if (error) change.error = JSON.stringify(error);
+    if (informative !== null) change.informative = informative ? 1 : 0;
+    store.groups.update(live.row.seq, change);
+    this.#live.delete(live.row.seq);
+    const unneeded = [...live.open];
+    for (const [seq] of unneeded) this.#forget(live, seq);
+    for (const [, { jobId }] of unneeded) endJob(jobId);
+    afterCommit(() => this.waiters.notify(live.row.id));
+  }
+
+  #remember(live: LiveGroup, { seq, id, sample }: Pick<JobRow, "seq" | "id" | "sample">): void {
+    live.open.set(seq, { sample: sample ?? 0, jobId: id });
+    this.#byJob.set(seq, live);
+  }
+
+  #forget(live: LiveGroup, seq: number): void {
+    live.open.delete(seq);
+    this.#byJob.delete(seq);
+  }
+}
+
+function errorOf(code: ErrorCode, message: string): ErrorBody {
+  const { boundary, retryable } = ERRORS[code];
+  return { code, message, boundary, retryable };
+}

@@ -1,0 +1,109 @@
+import { Hono } from "hono";
+import { z } from "zod";
+import { ServiceError } from "../../errors.ts";
+import { GROUP_STATES } from "../../jobs/group.ts";
+import { advantagesQuery, groupRequestSchema } from "../../protocol/group.ts";
+import { type GroupView, viewGroup } from "../../protocol/group-view.ts";
+import { parseBody } from "../../protocol/parse.ts";
+import type { GroupRow } from "../../store/tables.ts";
+import { readJson } from "../body.ts";
+import type { ServerEnv, ServerParts } from "../parts.ts";
+
+const wait = z.coerce.number().int().min(0).max(600_000).default(0);
+
+export const groupQuery = {
+  advantages: advantagesQuery,
+  trajectories: z.stringbool().default(false),
+};
+const readQuery = z.strictObject({ wait_ms: wait, ...groupQuery });
+
+const listQuery = z.strictObject({
+  after: z.coerce.number().int().min(0).default(0),
+  limit: z.coerce.number().int().min(1).max(1000).default(100),
+  state: z
+    .string()
+    .transform((text) => text.split(","))
+    .pipe(z.array(z.enum(GROUP_STATES)))
+    .optional(),
+  ...groupQuery,
+});
+
+export type GroupQuery = Pick<z.infer<typeof readQuery>, "advantages" | "trajectories">;
+
+export function groupRoutes(parts: ServerParts) {
+  const { store, scheduler } = parts;
+  const { groups } = scheduler;
+  const app = new Hono<ServerEnv>();
+
+  app.post("/", async (c) => {
+    const query = parseBody(readQuery, c.req.query());
+    const body = parseBody(groupRequestSchema, await readJson(c.req.raw, parts.maxBodyBytes));
+    const { id, created } = await groups.submit(parts.acceptGroup(body));
+    await waitFinal(c, id, query.wait_ms);
+    return c.json({ created, ...describe(parts, find(id), query) }, created ? 201 : 200);
+  });
+
+  app.get("/", (c) => {
+    const { after, limit, state: states, ...query } = parseBody(listQuery, c.req.query());
+    const rows = store.groups.list({ after, limit, ...(states ? { states } : {}) });
+    const views = rows.map((row) => describe(parts, row, query));
+    return c.json({ groups: views, next: rows.at(-1)?.seq ?? after });
+  });
+
+  app.get("/:id", async (c) => {
+    const query = parseBody(readQuery, c.req.query());
+    const id = c.req.param("id");
+    await waitFinal(c, id, query.wait_ms);
+    return c.json(describe(parts, find(id), query));
+  });
+
+  /** Ends the group and its rollouts; with `wait_ms` also waits until nothing of it runs. */
+  app.delete("/:id", async (c) => {
+    const query = parseBody(readQuery, c.req.query());
+    const id = c.req.param("id");
+    if (!(await groups.cancel(id))) throw unknown(id);
+    const until = performance.now() + query.wait_ms;
+    if (query.wait_ms > 0) c.env.keepOpen();
+    for (const job of store.groups.members(find(id).seq)) {
+      const left = until - performance.now();
+      // Looked at anew, because it may have ended while another one was waited for.
+      if (left <= 0 || store.jobById(job.id)?.finished_ms !== null) continue;
+      await scheduler.waiters.job(job.id, left, c.req.raw.signal);
+    }
+    return c.json(describe(parts, find(id), query));
+  });
+
+  function find(id: string): GroupRow {
+    const row = store.groups.byId(id);
+    if (!row) throw unknown(id);
+    return row;
+  }
+
+  type Waiting = { env: ServerEnv["Bindings"]; req: { raw: Request } };
+
+  async function waitFinal(c: Waiting, id: string, waitMs: number): Promise<void> {
+    if (waitMs <= 0 || scheduler.draining || find(id).finished_ms !== null) return;
+    c.env.keepOpen();
+    await groups.waiters.job(id, waitMs, c.req.raw.signal);
+  }
+
+  return app;
+}
+
+/** With `trajectories` each rollout of the group carries its own, or null where it has none. */
+export function describe({ store }: ServerParts, row: GroupRow, query: GroupQuery): GroupView {
+  const jobs = store.groups.members(row.seq);
+  const view = viewGroup(row, jobs, query.advantages ?? null);
+  if (!query.trajectories) return view;
+  const seqs = new Map(jobs.map((job) => [job.id, job.seq]));
+  const members = view.members.map((member) => {
+    const seq = member.id === null ? undefined : seqs.get(member.id);
+    const record = seq === undefined ? null : (store.trajectory(seq)?.record ?? null);
+    return { ...member, trajectory: record === null ? null : JSON.parse(record) };
+  });
+  return { ...view, members };
+}
+
+function unknown(id: string): ServiceError {
+  return new ServiceError("not_found", `there is no group "${id}"`, { field: "id" });
+}

@@ -1,0 +1,106 @@
+import { acceptWith } from "../../src/cli/accept.ts";
+import { acceptGroupWith } from "../../src/cli/accept-group.ts";
+import { loadConfig } from "../../src/config.ts";
+import type { ErrorBody } from "../../src/errors.ts";
+import type { Stage } from "../../src/jobs/job.ts";
+import type { StageFinished, StartStage } from "../../src/pipeline/messages.ts";
+import { recoverJobs } from "../../src/pipeline/recovery.ts";
+import { Scheduler } from "../../src/pipeline/scheduler.ts";
+import { createApp } from "../../src/server/app.ts";
+import { Gate } from "../../src/server/gate.ts";
+import { Store } from "../../src/store/store.ts";
+import { createLog } from "../../src/telemetry/log.ts";
+import { fakeBackends, fakeChooser } from "./fake-backends.ts";
+import { FakeThread } from "./fake-thread.ts";
+import { waitFor } from "./wait-for.ts";
+
+export const BROKEN: ErrorBody = {
+  code: "sandbox_start_failed",
+  message: "no",
+  boundary: "sandbox",
+  retryable: true,
+};
+
+type Started = { start: StartStage; thread: FakeThread };
+
+/**
+ * Routes, store and scheduler over threads that do what the test says: each rollout goes to EVAL by itself
+ * and there waits for its reward or its fault.
+ */
+export function groupService(dataDir: string, { slots = 8 } = {}) {
+  const store = new Store(dataDir);
+  const clock = { ms: 1_000_000, nowMs: () => clock.ms++ };
+  recoverJobs(store, clock, 2);
+  const waiting = new Map<string, Started>();
+  const fatal: unknown[] = [];
+  const pool = { threads: 1, slots };
+  const spawn = (_stage: Stage) => {
+    const thread = new FakeThread();
+    thread.onStart = (start) => {
+      if (start.stage === "eval") waiting.set(start.jobId, { start, thread });
+      else queueMicrotask(() => thread.finish(start, { trajectory: "{}", sampledTokens: 7 }));
+    };
+    thread.onCancel = ({ jobId }) => {
+      const held = waiting.get(jobId);
+      waiting.delete(jobId);
+      if (held) queueMicrotask(() => thread.finish(held.start, { error: BROKEN }));
+    };
+    return thread;
+  };
+  const scheduler = new Scheduler({
+    ...{ store, clock, spawn, log: createLog("silent") },
+    backends: fakeChooser(),
+    sandboxes: { kill: () => {}, end: async () => {} },
+    settings: {
+      pools: { init: pool, run: pool, eval: { threads: 1, slots: 10 * slots } },
+      startsAtOnce: 64,
+      maxSandboxesAhead: 64,
+      maxQueuedJobs: 1000,
+      cancelGraceMs: 1_000_000,
+    },
+    onFatal: (error) => fatal.push(error),
+  });
+  const accept = acceptWith(loadConfig({ env: {}, flags: { num_attempts: 1 } }), () => {});
+  const app = createApp({
+    ...{ store, scheduler, accept, maxBodyBytes: 1_000_000, version: "0.0.0-test" },
+    acceptGroup: acceptGroupWith(accept),
+    gate: new Gate({ maxWaiting: 100, maxStreams: 1 }),
+    backends: fakeBackends(),
+  });
+  return {
+    store,
+    scheduler,
+    fatal,
+    /** Rollouts that wait for their reward. */
+    waiting,
+    async send(
+      method: string,
+      path: string,
+      body?: unknown,
+      // biome-ignore lint/suspicious/noExplicitAny: what the assertions look at is what is tested.
+    ): Promise<{ status: number; body: any }> {
+      const init: RequestInit = { method };
+      if (body !== undefined) init.body = JSON.stringify(body);
+      const response = await app.request(path, init, { keepOpen: () => {} });
+      return { status: response.status, body: await response.json() };
+    },
+    /** Gives a rollout its reward, or has it fail. Waits until it has come to EVAL. */
+    async give(jobId: string, end: number | ErrorBody): Promise<void> {
+      const held = await waitFor(() => waiting.get(jobId), `${jobId} to come to EVAL`);
+      waiting.delete(jobId);
+      held.thread.finish(held.start, answer(end));
+    },
+    async [Symbol.asyncDispose]() {
+      const over = scheduler.drain(0, Promise.resolve());
+      for (const { start, thread } of waiting.values()) thread.finish(start, { error: BROKEN });
+      await over;
+      store[Symbol.dispose]();
+      if (fatal.length > 0) throw fatal[0];
+    },
+  };
+}
+
+function answer(end: number | ErrorBody): Partial<StageFinished> {
+  if (typeof end !== "number") return { error: end };
+  return { verdict: { reward: end, rule: "fake", reason: "The test said so." } };
+}
