@@ -184,6 +184,26 @@ export const SETTINGS = {
   ),
   sandbox_memory_bytes: setting(bytes, 4 * 1024 ** 3, "memory of a sandbox's processes together"),
   sandbox_disk_bytes: setting(bytes, 16 * 1024 ** 3, "what a sandbox may write to the disk"),
+  prorl_timeout_ms: setting(
+    ms,
+    300_000,
+    "ProRL's API: the work of one rollout in its three stages together, queues left out",
+  ),
+  prorl_input_ids: setting(
+    flag,
+    true,
+    "ProRL's API: each assistant message carries its whole prompt, which makes results quadratic",
+  ),
+  compat_adopt_ms: setting(
+    ms,
+    60_000,
+    "ProRL's and NeMo Gym's API: how long a rollout that lost its client waits for it to come back",
+  ),
+  gym_status_mode: setting(
+    z.enum(["collector", "rl"]),
+    "collector",
+    "NeMo Gym's API: answer failures of the infrastructure with 200 (its command line) or 503 (NeMo RL)",
+  ),
   log_level: setting(z.enum(["info", "warn", "error", "silent"]), "info", "what is logged"),
 } as const;
 

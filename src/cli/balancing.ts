@@ -6,6 +6,7 @@ import type { Clock } from "../lib/clock.ts";
 import type { Store } from "../store/store.ts";
 import type { Log } from "../telemetry/log.ts";
 import { createBackends } from "./backend-service.ts";
+import { prorlAddresses } from "./prorl-addresses.ts";
 
 const PROBE_TIMEOUT_MS = 10_000;
 
@@ -28,6 +29,7 @@ export function startBalancing(
   });
   const plan = () => desk.plan();
   const backends = createBackends(registry, store, clock, log, process.env, plan);
+  const addresses = prorlAddresses(registry, store, clock, plan);
   const watch = new BackendWatch({
     ...{ registry, clock, health, plan, probeTimeoutMs: PROBE_TIMEOUT_MS },
     changed: ({ id, profile = null }) => store.transaction(() => store.saveProfile(id, profile)),
@@ -36,5 +38,5 @@ export function startBalancing(
     watch[Symbol.dispose]();
     desk[Symbol.dispose]();
   };
-  return { desk, backends, stop };
+  return { desk, backends, addresses, stop };
 }

@@ -21,6 +21,7 @@ import { acceptGroupWith } from "./accept-group.ts";
 import { startBalancing } from "./balancing.ts";
 import { callbackService } from "./callback-service.ts";
 import type { CliContext } from "./command.ts";
+import { mountCompat } from "./compat.ts";
 import { imageArgument } from "./image-argument.ts";
 import { taskSettings } from "./task-settings.ts";
 import { VERSION } from "./version.ts";
@@ -49,7 +50,7 @@ export async function startService(
   const reaped = await reapSandboxes(sandboxRoot(config.data_dir));
   const recovered = recoverJobs(store, clock, config.max_crashes);
   log.info("took over the data folder", { data_dir: config.data_dir, ...reaped, ...recovered });
-  const { desk, backends, ...balancing } = startBalancing(config, { store, clock, log });
+  const { desk, backends, addresses, ...balancing } = startBalancing(config, { store, clock, log });
   if (config.backend) {
     const { backend: url, model, model_dir, api_key_env, engine } = config;
     await backends.add({ url, model, model_dir, api_key_env, engine }, AbortSignal.timeout(30_000));
@@ -82,6 +83,7 @@ export async function startService(
     acceptGroup: acceptGroupWith(accept),
     gate: new Gate({ maxWaiting: config.max_waiting, maxStreams: config.max_streams }),
   });
+  mountCompat(app, config, { store, scheduler, backends, addresses, accept });
   const socket = config.socket ?? join(config.data_dir, "rolloutd.sock");
   const stopPipeline = async (graceMs: number, hurry: Promise<unknown>) => {
     const result = await scheduler.drain(graceMs, hurry);

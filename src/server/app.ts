@@ -1,5 +1,6 @@
 import { Hono } from "hono";
-import { ServiceError, toErrorBody } from "../errors.ts";
+import { ServiceError } from "../errors.ts";
+import { errorResponse } from "./error-response.ts";
 import type { ServerEnv, ServerParts } from "./parts.ts";
 import { backendRoutes } from "./routes/backends.ts";
 import { eventRoutes } from "./routes/events.ts";
@@ -26,15 +27,4 @@ export function createApp(parts: ServerParts): Hono<ServerEnv> {
   });
   app.onError((error) => errorResponse(error));
   return app;
-}
-
-/** When to ask again where the service is full or stopping. Units: seconds. */
-const RETRY_AFTER = { 429: "1", 503: "5", 507: "30" } as const;
-
-function errorResponse(error: unknown): Response {
-  const given = error instanceof ServiceError ? error.status : 500;
-  const status = given === 200 ? 500 : given;
-  const wait = RETRY_AFTER[status as keyof typeof RETRY_AFTER];
-  const headers = wait === undefined ? {} : { "retry-after": wait };
-  return Response.json({ error: toErrorBody(error) }, { status, headers });
 }

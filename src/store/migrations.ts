@@ -164,6 +164,7 @@ const MIGRATIONS: string[] = [
     due_ms INTEGER NOT NULL
   ) STRICT;
   CREATE INDEX callbacks_due ON callbacks (due_ms);`,
+  `ALTER TABLE backends ADD COLUMN routed INTEGER NOT NULL DEFAULT 0`,
 ];
 
 /** Brings the schema to this version's. @throws ServiceError when a newer rolloutd wrote the file. */

@@ -115,6 +115,8 @@ export const backends = sqliteTable("backends", {
   model_dir: text(),
   /** What its probe found, as JSON; null for one that was added before probes looked. */
   profile: text(),
+  /** 1 where each rollout says itself how it is called. */
+  routed: integer().notNull(),
 });
 
 export type JobRow = typeof jobs.$inferSelect;
