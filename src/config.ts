@@ -93,6 +93,11 @@ export const SETTINGS = {
     2 * cores,
     "sandboxes that start or are prepared at once, per INIT thread",
   ),
+  images_at_once: setting(
+    count,
+    Math.max(2, cores),
+    "images that are pulled or unpacked at once; jobs of other images go on meanwhile",
+  ),
   max_sandboxes_ahead: setting(count, 16, "sandboxes that are in INIT or wait for RUN"),
   max_queued_jobs: setting(count, 1_000_000, "unfinished jobs; more are refused with 429"),
   max_waiting: setting(

@@ -48,6 +48,7 @@ export function acceptWith(config: Config, checkCallback: (url: string) => void)
         taskKind: kind.name,
         usesSandbox: plan.agent,
         needsBackend: kind.needsBackend,
+        image: image ?? plan.image,
         instance: JSON.stringify(instance),
         options: JSON.stringify({ sampling, agent, chat, image, tokens, route }),
         ...rowOptions(request),

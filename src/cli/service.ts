@@ -10,6 +10,7 @@ import { sandboxRoot } from "../sandbox/driver.ts";
 import { killSandbox } from "../sandbox/end.ts";
 import { endReported } from "../sandbox/end-reported.ts";
 import type { ImageSettings } from "../sandbox/images/images.ts";
+import { imageOnNode } from "../sandbox/images/on-node.ts";
 import { reapSandboxes } from "../sandbox/reaper.ts";
 import { createApp } from "../server/app.ts";
 import { Gate } from "../server/gate.ts";
@@ -61,6 +62,10 @@ export async function startService(
     log,
     backends: desk,
     sandboxes: { kill: killSandbox, end: (handle) => endReported(handle, log) },
+    imageOnNode: (image) => {
+      const chosen = image || settings.defaultImage;
+      return chosen && imageOnNode(settings.images.cacheDir, chosen);
+    },
     spawn: (stage) => context.spawnWorker(stage, settings),
     settings: {
       pools: {
@@ -69,6 +74,7 @@ export async function startService(
         eval: { threads: config.eval_threads, slots: config.eval_slots },
       },
       startsAtOnce: config.starts_at_once,
+      imagesAtOnce: config.images_at_once,
       maxSandboxesAhead: config.max_sandboxes_ahead,
       maxQueuedJobs: config.max_queued_jobs,
       cancelGraceMs: config.cancel_grace_ms,

@@ -38,7 +38,10 @@ export async function listen(
   const umask = process.umask(0o177);
   let unix: Bun.Server<undefined>;
   try {
-    unix = Bun.serve({ ...options, unix: socket });
+    // `server.timeout` has no effect here, so a long poll would be cut. Only this user can open the socket.
+    unix = Bun.serve({ ...options, unix: socket, idleTimeout: 0 } as typeof options & {
+      unix: string;
+    });
   } finally {
     process.umask(umask);
   }

@@ -165,6 +165,11 @@ const MIGRATIONS: string[] = [
   ) STRICT;
   CREATE INDEX callbacks_due ON callbacks (due_ms);`,
   `ALTER TABLE backends ADD COLUMN routed INTEGER NOT NULL DEFAULT 0`,
+  // The image is in the index, so that jobs whose image is fetched are passed over without being read.
+  `ALTER TABLE jobs ADD COLUMN image TEXT;
+  DROP INDEX jobs_claimable;
+  CREATE INDEX jobs_claimable ON jobs (stage, client, queue_key, seq, image)
+    WHERE state = 'pending' AND not_before_ms IS NULL;`,
 ];
 
 /** Brings the schema to this version's. @throws ServiceError when a newer rolloutd wrote the file. */

@@ -28,6 +28,8 @@ export type NewRow = {
   taskKind: string;
   usesSandbox: boolean;
   needsBackend: boolean;
+  /** The image that its sandbox is made from; null: the service's default. */
+  image: string | null;
   instance: string;
   options: string;
   /** Of a job that begins with EVAL: what another job's RUN left, and that job's id. */
@@ -50,6 +52,8 @@ export type ClaimFilter = {
   limit: number;
   sandbox: boolean;
   backend: boolean;
+  /** Images whose jobs with a sandbox are left out; empty: the default one. */
+  barred: string[];
 };
 
 /**
@@ -105,6 +109,7 @@ export class Store implements Disposable {
       task_kind: row.taskKind,
       uses_sandbox: row.usesSandbox ? 1 : 0,
       needs_backend: row.needsBackend ? 1 : 0,
+      image: row.image,
       instance: row.instance,
       options: row.options,
       limits: JSON.stringify(job.limits),
@@ -191,13 +196,14 @@ export class Store implements Disposable {
     return this.#clientsWaiting.all(stage).map(({ client }) => client);
   }
 
-  claimable({ stage, client, limit, sandbox, backend }: ClaimFilter): JobRow[] {
+  claimable({ stage, client, limit, sandbox, backend, barred }: ClaimFilter): JobRow[] {
     return this.#statements.claimable.all({
       stage,
       client,
       limit,
       sandbox: sandbox ? 1 : 0,
       backend: backend ? 1 : 0,
+      barred: JSON.stringify(barred),
     });
   }
 
@@ -310,6 +316,7 @@ function prepareStatements(db: BunSQLiteDatabase) {
         task_kind: p("task_kind"),
         uses_sandbox: p("uses_sandbox"),
         needs_backend: p("needs_backend"),
+        image: p("image"),
         instance: p("instance"),
         options: p("options"),
         limits: p("limits"),
@@ -372,6 +379,7 @@ function prepareStatements(db: BunSQLiteDatabase) {
           eq(jobs.stage, p("stage")),
           eq(jobs.client, p("client")),
           sql`(${jobs.uses_sandbox} = 0 OR ${p("sandbox")})`,
+          sql`(${jobs.uses_sandbox} = 0 OR coalesce(${jobs.image}, '') NOT IN (SELECT value FROM json_each(${p("barred")})))`,
           sql`(${jobs.needs_backend} = 0 OR ${p("backend")})`,
         ),
       )

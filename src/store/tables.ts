@@ -39,6 +39,8 @@ export const jobs = sqliteTable("jobs", {
   finished_seq: integer(),
   /** Level of the sandbox that the job had. */
   isolation: text().$type<"A" | "B">(),
+  /** What its sandbox is made from; null: the service's default. */
+  image: text(),
   /** The group that the job belongs to, and for which of its samples. */
   group_seq: integer(),
   sample: integer(),

@@ -28,6 +28,7 @@ export function setup({ held = false, maxWaiting = 100 } = {}) {
     log: createLog("silent"),
     backends: fakeChooser(),
     sandboxes: { kill: () => {}, end: async () => {} },
+    imageOnNode: () => "/",
     spawn: (_stage: Stage) => {
       const thread = new FakeThread();
       threads.push(thread);
@@ -43,6 +44,7 @@ export function setup({ held = false, maxWaiting = 100 } = {}) {
         eval: { threads: 1, slots: 8 },
       },
       startsAtOnce: 8,
+      imagesAtOnce: 2,
       maxSandboxesAhead: 8,
       maxQueuedJobs: 100,
       cancelGraceMs: 1000,
