@@ -186,7 +186,9 @@ class BashSession {
     if (result.python !== "") notes.push(`[Python interpreter: ${result.python}]`);
     if (!result.running) notes.push(`[Command finished with exit code ${result.exitCode}]`);
     const text = [...prefix, joinOutput(output, notes)].join("\n");
-    return { text, ok: !result.timedOut, ...(result.timedOut && { timedOut: true }) };
+    // Times and process numbers in its output make no other result of it. What runs on is another each time.
+    const outcome = result.running ? {} : { outcome: `exit code ${result.exitCode}` };
+    return { text, ok: !result.timedOut, ...outcome, ...(result.timedOut && { timedOut: true }) };
   }
 }
 

@@ -9,6 +9,8 @@ export type ToolResult = {
   /** It is not ok because its time was over. */
   timedOut?: true;
   finish?: string;
+  /** What tells the loop detector whether two answers are the same, where the text would mislead it. */
+  outcome?: string;
 };
 
 export type ToolContext = {
