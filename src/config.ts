@@ -32,6 +32,13 @@ export const SETTINGS = {
   host: setting(z.string().min(1), "127.0.0.1", "address to listen on"),
   port: setting(whole(0, 65_535), 8006, "TCP port; 0 takes a free one"),
   socket: setting(path, undefined, "path of the Unix socket; by default rolloutd.sock in data_dir"),
+  token_file: setting(
+    path,
+    undefined,
+    "file of bearer tokens for the TCP port, 0600, one a line (TOKEN or NAME:TOKEN); read again when it changes",
+  ),
+  tls_cert: setting(path, undefined, "certificate (PEM) for TLS on the TCP port, with tls_key"),
+  tls_key: setting(path, undefined, "private key (PEM) of tls_cert"),
   data_dir: setting(
     path,
     `/var/tmp/rolloutd-${process.getuid?.() ?? 0}`,
@@ -105,8 +112,14 @@ export const SETTINGS = {
     20_000,
     "requests that wait for a rollout; more are refused with 429",
   ),
+  max_requests: setting(count, 30_000, "requests that are open at once; more are refused with 429"),
   max_streams: setting(count, 256, "streams of events; more are refused with 429"),
   max_body_bytes: setting(bytes, 64 * 1024 * 1024, "size of a request's body"),
+  warm_sandboxes: setting(
+    whole(0),
+    Math.min(4, cores),
+    "unused sandboxes kept ready for images in demand; 0 keeps none",
+  ),
   init_limit_ms: setting(ms, 120_000, "INIT's time limit where a rollout names none"),
   run_limit_ms: setting(ms, 1_800_000, "RUN's time limit where a rollout names none"),
   eval_limit_ms: setting(ms, 600_000, "EVAL's time limit where a rollout names none"),

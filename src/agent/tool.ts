@@ -16,6 +16,8 @@ export type ToolResult = {
 export type ToolContext = {
   sandbox: Sandbox | null;
   limits: ToolLimits;
+  /** What a shell runs before its first command, unseen: `cd`, the environment. */
+  shellStart?: string;
   signal: AbortSignal;
 };
 
