@@ -63,8 +63,17 @@ export function bashTool(context: ToolContext): Tool {
   };
 }
 
-function openShell(context: ToolContext): Promise<Shell> {
-  return needSandbox(context, "execute_bash").shell(context.signal);
+async function openShell(context: ToolContext): Promise<Shell> {
+  const { signal, limits, workdir } = context;
+  const shell = await needSandbox(context, "execute_bash").shell(signal);
+  if (workdir === undefined) return shell;
+  const { toolTimeoutMs: timeoutMs, maxOutputBytes } = limits;
+  await shell.run(`cd -- '${workdir.replaceAll("'", `'\\''`)}'`, {
+    timeoutMs,
+    maxOutputBytes,
+    signal,
+  });
+  return shell;
 }
 
 /** The conversation with one shell. */

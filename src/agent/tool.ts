@@ -14,6 +14,8 @@ export type ToolResult = {
 export type ToolContext = {
   sandbox: Sandbox | null;
   limits: ToolLimits;
+  /** Where shells and sessions begin; otherwise in the home directory. */
+  workdir?: string;
   signal: AbortSignal;
 };
 

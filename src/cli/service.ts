@@ -15,6 +15,7 @@ import { createApp } from "../server/app.ts";
 import { Gate } from "../server/gate.ts";
 import { type Listening, listen } from "../server/listen.ts";
 import { Store } from "../store/store.ts";
+import { loadTaskModules } from "../tasks/load-modules.ts";
 import type { Log } from "../telemetry/log.ts";
 import { acceptWith } from "./accept.ts";
 import { acceptGroupWith } from "./accept-group.ts";
@@ -43,6 +44,7 @@ export async function startService(
   context: CliContext,
 ): Promise<Service> {
   const settings = workerSettings(config);
+  await loadTaskModules(settings.tasks.modules);
   const callbacks = callbackService(config, process.env);
   const store = new Store(config.data_dir);
   const clock = systemClock();
