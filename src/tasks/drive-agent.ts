@@ -24,6 +24,8 @@ export type AgentTask = {
   tools: readonly ToolName[];
   /** Tools of the kind's own, beside those. */
   ownTools?: Tool[];
+  /** What each shell of the agent's runs before its first command. */
+  shellStart?: string;
   /** Unless the rollout or the service says otherwise. */
   maxTurns?: number;
   /** One call of the model and no more, without the tools that a rollout may ask for. */
@@ -40,9 +42,8 @@ export async function driveAgent(
   const { options, sandbox, signal, recorder, settings } = context;
   const agent = options.agent ?? {};
   const names = task.singleTurn ? task.tools : (agent.tools ?? task.tools);
-  const workdir = task.workdir === undefined ? {} : { workdir: task.workdir };
   const tools = [
-    ...createTools(names, { sandbox, limits: toolLimits(agent), signal, ...workdir }),
+    ...createTools(names, { sandbox, limits: toolLimits(agent), signal, ...beginning(task) }),
     ...(task.ownTools ?? []),
   ];
   const prompt =
@@ -66,6 +67,16 @@ function withSystem(messages: Message[], system: string | undefined): Message[] 
   if (system === undefined) return messages;
   const rest = messages.filter(({ role }) => role !== "system");
   return system === "" ? rest : [{ role: "system", content: system }, ...rest];
+}
+
+/** Where tools begin, and what a shell does before it is used. */
+function beginning({ shellStart, workdir }: AgentTask) {
+  const cd = workdir === undefined ? [] : [`cd -- '${workdir.replaceAll("'", `'\\''`)}'`];
+  const lines = [...cd, ...(shellStart === undefined ? [] : [shellStart])];
+  return {
+    ...(lines.length > 0 ? { shellStart: lines.join("\n") } : {}),
+    ...(workdir === undefined ? {} : { workdir }),
+  };
 }
 
 type AgentOptions = NonNullable<RolloutOptions["agent"]>;

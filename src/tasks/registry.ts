@@ -6,11 +6,12 @@ import { http } from "./http/http.ts";
 import { math } from "./math/math.ts";
 import { reasoning } from "./reasoning/reasoning.ts";
 import { stem } from "./stem/stem.ts";
+import { swe } from "./swe/swe.ts";
 import type { TaskKind } from "./task-kind.ts";
 
 /** Instances are opaque outside their own kind, so the registry holds kinds of any instance type. */
 // biome-ignore lint/suspicious/noExplicitAny: each kind only ever gets what its own `parse` gave.
-const kinds: TaskKind<any>[] = [math, code, stem, reasoning, command, http, echo];
+const kinds: TaskKind<any>[] = [math, code, stem, swe, reasoning, command, http, echo];
 
 export const TASK_KINDS: readonly TaskKind<unknown>[] = kinds;
 
