@@ -78,6 +78,11 @@ export const SETTINGS = {
   ),
   max_sandboxes_ahead: setting(count, 16, "sandboxes that are in INIT or wait for RUN"),
   max_queued_jobs: setting(count, 1_000_000, "unfinished jobs; more are refused with 429"),
+  carry_limit_ms: setting(
+    ms,
+    3_600_000,
+    "how long what a batch left unfinished is kept for the next one",
+  ),
   max_body_bytes: setting(bytes, 64 * 1024 * 1024, "size of a request's body"),
   init_limit_ms: setting(ms, 120_000, "INIT's time limit where a rollout names none"),
   run_limit_ms: setting(ms, 1_800_000, "RUN's time limit where a rollout names none"),

@@ -17,7 +17,7 @@ import { type Listening, listen } from "../server/listen.ts";
 import { Store } from "../store/store.ts";
 import type { Log } from "../telemetry/log.ts";
 import { acceptWith } from "./accept.ts";
-import { acceptGroupWith } from "./accept-group.ts";
+import { acceptBatchWith, acceptGroupWith } from "./accept-group.ts";
 import { createBackends } from "./backend-service.ts";
 import type { CliContext } from "./command.ts";
 import { imageArgument } from "./image-argument.ts";
@@ -69,15 +69,18 @@ export async function startService(
       startsAtOnce: config.starts_at_once,
       maxSandboxesAhead: config.max_sandboxes_ahead,
       maxQueuedJobs: config.max_queued_jobs,
+      carryLimitMs: config.carry_limit_ms,
       cancelGraceMs: config.cancel_grace_ms,
     },
     onFatal: (error) => die(error, log),
   });
   const accept = acceptWith(config);
   const maxBodyBytes = config.max_body_bytes;
+  const acceptGroup = acceptGroupWith(accept);
   const app = createApp({
     ...{ store, scheduler, backends, accept, maxBodyBytes, version: VERSION },
-    acceptGroup: acceptGroupWith(accept),
+    acceptGroup,
+    ...acceptBatchWith(acceptGroup),
   });
   const socket = config.socket ?? join(config.data_dir, "rolloutd.sock");
   const stopPipeline = async (graceMs: number, hurry: Promise<unknown>) => {

@@ -1,5 +1,4 @@
-import type { ErrorBody, ErrorCode } from "../errors.ts";
-import { ERRORS } from "../errors.ts";
+import { type ErrorBody, errorBodyOf } from "../errors.ts";
 import type { Ending, Job, Stage } from "./job.ts";
 import { isFinal, stageLimitMs } from "./job.ts";
 import { backoffMs, isWorthRetrying } from "./retry.ts";
@@ -61,7 +60,12 @@ function conclude(job: Job, nowMs: number): Job {
   const settled = settle(job, nowMs);
   switch (job.ending) {
     case "cancel":
-      return finish(settled, "cancelled", errorOf("cancelled", describe(job, "cancelled")), nowMs);
+      return finish(
+        settled,
+        "cancelled",
+        errorBodyOf("cancelled", describe(job, "cancelled")),
+        nowMs,
+      );
     case "deadline":
       return failAttempt(settled, deadlineError(job), nowMs);
     case "shutdown":
@@ -103,7 +107,7 @@ function recover(job: Job, event: Extract<JobEvent, { type: "recovered" }>, nowM
     return finish(
       { ...settle(job, nowMs), crashes },
       "failed",
-      errorOf("crash_limit", message),
+      errorBodyOf("crash_limit", message),
       nowMs,
     );
   }
@@ -165,15 +169,10 @@ function deadlineError(job: Job): ErrorBody {
     ? `ended by its limit of ${job.limits.totalMs} ms in total`
     : `ended by the stage's limit of ${stageLimitMs(job)} ms`;
   const boundary = job.state === "pending" ? "service" : DEADLINE_BOUNDARY[job.stage];
-  const error = errorOf("deadline_exceeded", describe(job, text));
+  const error = errorBodyOf("deadline_exceeded", describe(job, text));
   return { ...error, boundary, retryable: boundary !== "policy" };
 }
 
 function describe(job: Job, what: string): string {
   return `${what}, while ${job.state === "pending" ? "waiting for" : "in"} ${job.stage.toUpperCase()}`;
-}
-
-function errorOf(code: ErrorCode, message: string): ErrorBody {
-  const { boundary, retryable } = ERRORS[code];
-  return { code, message, boundary, retryable };
 }

@@ -29,6 +29,8 @@ export type SchedulerSettings = {
   /** Sandboxes that may be in INIT or waiting for RUN. */
   maxSandboxesAhead: number;
   maxQueuedJobs: number;
+  /** How long what a batch left unfinished is kept for another one. */
+  carryLimitMs: number;
   /** How long a worker has to confirm an end before its sandbox, and then its thread, is killed. */
   cancelGraceMs: number;
 };

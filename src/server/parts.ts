@@ -1,7 +1,9 @@
 import type { EngineChoice, EngineProfile } from "../inference/engine-profile.ts";
+import type { BatchSubmission } from "../pipeline/batches.ts";
 import type { GroupSubmission } from "../pipeline/groups.ts";
 import type { Submission } from "../pipeline/parts.ts";
 import type { Scheduler } from "../pipeline/scheduler.ts";
+import type { BatchRequest, GroupBase } from "../protocol/batch.ts";
 import type { GroupRequest } from "../protocol/group.ts";
 import type { RolloutRequest } from "../protocol/rollout.ts";
 import type { Store } from "../store/store.ts";
@@ -45,6 +47,9 @@ export type ServerParts = {
   accept(request: RolloutRequest): Submission;
   /** The same for a group. @throws ServiceError */
   acceptGroup(request: GroupRequest): GroupSubmission;
+  acceptBatch(request: BatchRequest): BatchSubmission;
+  /** Instances that are added to a batch later. */
+  acceptInstances(base: GroupBase, instances: GroupRequest["instance"][]): GroupSubmission[];
   maxBodyBytes: number;
   version: string;
 };

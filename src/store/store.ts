@@ -5,8 +5,10 @@ import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
 import type { Job, Stage, State } from "../jobs/job.ts";
 import { isFinal } from "../jobs/job.ts";
 import type { Verdict } from "../verifiers/verdict.ts";
+import { BatchStore } from "./batch-store.ts";
 import { closeDatabase, openDatabase } from "./database.ts";
 import { GroupStore } from "./group-store.ts";
+import { InstanceStore } from "./instance-store.ts";
 import { toColumns } from "./rows.ts";
 import { type BackendRow, backends, type JobRow, jobs, trajectories } from "./tables.ts";
 
@@ -52,6 +54,8 @@ export class Store implements Disposable {
   readonly #db: BunSQLiteDatabase;
   readonly #statements;
   readonly groups: GroupStore;
+  readonly batches: BatchStore;
+  readonly instances: InstanceStore;
   #finishedSeq: number;
 
   constructor(dataDir: string) {
@@ -59,6 +63,8 @@ export class Store implements Disposable {
     this.#db = drizzle(this.#raw);
     this.#statements = prepareStatements(this.#db);
     this.groups = new GroupStore(this.#db);
+    this.batches = new BatchStore(this.#db);
+    this.instances = new InstanceStore(this.#db);
     const last = this.#db
       .select({ seq: sql<number>`coalesce(max(${jobs.finished_seq}), 0)` })
       .from(jobs)

@@ -59,6 +59,7 @@ function setup(
       startsAtOnce: overrides.starts ?? 16,
       maxSandboxesAhead: overrides.ahead ?? 16,
       maxQueuedJobs: 5,
+      carryLimitMs: 1_000_000,
       cancelGraceMs: 1000,
     },
     onFatal: (error) => fatal.push(error),

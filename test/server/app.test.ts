@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { acceptWith } from "../../src/cli/accept.ts";
-import { acceptGroupWith } from "../../src/cli/accept-group.ts";
+import { acceptBatchWith, acceptGroupWith } from "../../src/cli/accept-group.ts";
 import { loadConfig } from "../../src/config.ts";
 import type { Stage } from "../../src/jobs/job.ts";
 import { systemClock } from "../../src/lib/clock.ts";
@@ -49,6 +49,7 @@ function setup({ held = false } = {}) {
       startsAtOnce: 8,
       maxSandboxesAhead: 8,
       maxQueuedJobs: 100,
+      carryLimitMs: 1_000_000,
       cancelGraceMs: 1000,
     },
     onFatal: (error) => {
@@ -56,6 +57,7 @@ function setup({ held = false } = {}) {
     },
   });
   const accept = acceptWith(loadConfig({ env: {}, flags: {} }));
+  const acceptGroup = acceptGroupWith(accept);
   const app = createApp({
     store,
     scheduler,
@@ -69,7 +71,8 @@ function setup({ held = false } = {}) {
       remove: (id) => backends.splice(0).some((backend) => backend.id === id),
     },
     accept,
-    acceptGroup: acceptGroupWith(accept),
+    acceptGroup,
+    ...acceptBatchWith(acceptGroup),
     maxBodyBytes: MAX_BODY_BYTES,
     version: "0.0.0-test",
   });

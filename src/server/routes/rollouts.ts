@@ -2,7 +2,7 @@ import { type Context, Hono } from "hono";
 import { z } from "zod";
 import { ServiceError } from "../../errors.ts";
 import { isFinal, STATES } from "../../jobs/job.ts";
-import { parseBody } from "../../protocol/parse.ts";
+import { inField, parseBody } from "../../protocol/parse.ts";
 import { type RolloutRequest, rolloutRequestSchema, submitSchema } from "../../protocol/rollout.ts";
 import { viewRollout } from "../../protocol/view.ts";
 import type { JobRow } from "../../store/tables.ts";
@@ -129,16 +129,4 @@ async function readSubmit(c: Context<ServerEnv>, maxBodyBytes: number) {
   const { wait_ms } = parseBody(waitQuery, c.req.query());
   const request: RolloutRequest = parseBody(rolloutRequestSchema, body);
   return { requests: [request], single: true, waitMs: wait_ms };
-}
-
-/** Puts the place of one rollout in front of the field that an error names. */
-function inField<T>(place: string, work: () => T): T {
-  try {
-    return work();
-  } catch (error) {
-    if (!(error instanceof ServiceError) || error.field === undefined || place === "") throw error;
-    const field = `${place}.${error.field}`;
-    const mend = error.mend === undefined ? {} : { mend: error.mend };
-    throw new ServiceError(error.code, `${place}: ${error.message}`, { field, ...mend });
-  }
 }
