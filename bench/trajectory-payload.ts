@@ -1,11 +1,12 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
+import { messageTokens } from "../src/compat/prorl/message-tokens.ts";
+import { prorlMessages } from "../src/compat/prorl/messages.ts";
 import type { Message } from "../src/inference/engine.ts";
 import { Conversation } from "../src/inference/tokens/conversation.ts";
 import { trajectoryToMsgpack } from "../src/protocol/trajectory-msgpack.ts";
 import { trajectoryToProtobuf } from "../src/protocol/trajectory-protobuf.ts";
-import { prorlView } from "../src/trajectory/prorl-view.ts";
 import type { Trajectory, Turn } from "../src/trajectory/record.ts";
 import { BASH, calls, modelOf, result, system, user } from "../test/inference/tokens/models.ts";
 import { randomOf } from "../test/inference/tokens/simulated-engine.ts";
@@ -27,7 +28,8 @@ const TARGET = 1 / 20;
  */
 export async function trajectoryPayload(): Promise<void> {
   const trajectory = await agentTrajectory();
-  const view = prorlView(trajectory);
+  const tokens = messageTokens(trajectory, true);
+  const view = prorlMessages(trajectory, { tokens, endThinking: false });
   const prorl = () =>
     Buffer.from(JSON.stringify({ messages: view.messages, tools: trajectory.tools }));
   const forms: [string, () => Uint8Array][] = [
@@ -108,7 +110,13 @@ function turnOf(message: number, tokens: number): Turn {
   return {
     ...{ message, backend_id: "b1", finish_reason: "tool_calls" },
     ...{ prompt_tokens: 1000, completion_tokens: tokens, started_ms: 1234, engine_ms: 2345.678 },
-    ...{ queue_ms: 1.5, first_token_ms: 45.25, cached_tokens: 960, weight_version: "12" },
+    ...{
+      queue_ms: 1.5,
+      waited_ms: 0,
+      first_token_ms: 45.25,
+      cached_tokens: 960,
+      weight_version: "12",
+    },
     weight_spans: [],
     tools: [{ name: "execute_bash", status: "ok", message: message + 1, duration_ms: 12.345 }],
   };

@@ -13,6 +13,12 @@ const count = whole(1);
 const bytes = whole(1);
 const ms = whole(1);
 const path = z.string().min(1);
+const networks = z
+  .string()
+  .regex(
+    /^(loopback|private|public)(,(loopback|private|public))*$/,
+    "must be of loopback,private,public",
+  );
 const flag = z.union([
   z.boolean(),
   z.stringbool({ truthy: ["true", "1", "yes"], falsy: ["false", "0", "no"] }),
@@ -65,6 +71,17 @@ export const SETTINGS = {
     "auto",
     "that server's kind, where it is not to be found out; text leaves token ids aside",
   ),
+  balancing: setting(
+    z.enum(["least-work", "min-heap", "round-robin", "static", "consistent-hash"]),
+    "least-work",
+    "which backend a rollout goes to; all but least-work are there for comparison",
+  ),
+  backend_turns: setting(count, 1_024, "calls of one backend at once; more wait for their turn"),
+  backend_wait_ms: setting(ms, 300_000, "how long a call waits while no backend works"),
+  turn_retries: setting(whole(0), 3, "times that a call is tried again when its engine fails"),
+  backend_failures: setting(count, 5, "failed calls in a row that take a backend out"),
+  backend_eject_ms: setting(ms, 1_000, "how long at first; twice as long each further time"),
+  backend_max_eject_ms: setting(ms, 30_000, "how long a backend is out between two probes at most"),
   init_slots: setting(count, 16 * cores, "jobs in INIT at once"),
   run_slots: setting(count, 64, "jobs in RUN at once"),
   eval_slots: setting(count, 16 * cores, "jobs in EVAL at once"),
@@ -76,6 +93,11 @@ export const SETTINGS = {
     2 * cores,
     "sandboxes that start or are prepared at once, per INIT thread",
   ),
+  images_at_once: setting(
+    count,
+    Math.max(2, cores),
+    "images that are pulled or unpacked at once; jobs of other images go on meanwhile",
+  ),
   max_sandboxes_ahead: setting(count, 16, "sandboxes that are in INIT or wait for RUN"),
   max_queued_jobs: setting(count, 1_000_000, "unfinished jobs; more are refused with 429"),
   carry_limit_ms: setting(
@@ -83,6 +105,12 @@ export const SETTINGS = {
     3_600_000,
     "how long what a batch left unfinished is kept for the next one",
   ),
+  max_waiting: setting(
+    count,
+    20_000,
+    "requests that wait for a rollout; more are refused with 429",
+  ),
+  max_streams: setting(count, 256, "streams of events; more are refused with 429"),
   max_body_bytes: setting(bytes, 64 * 1024 * 1024, "size of a request's body"),
   init_limit_ms: setting(ms, 120_000, "INIT's time limit where a rollout names none"),
   run_limit_ms: setting(ms, 1_800_000, "RUN's time limit where a rollout names none"),
@@ -95,7 +123,22 @@ export const SETTINGS = {
     3,
     "attempts of a rollout that fails for reasons not its own, where it names no number",
   ),
+  callback_secret_file: setting(
+    path,
+    undefined,
+    "file of the secret that signs callbacks, 0600 (or ROLLOUTD_CALLBACK_SECRET); none without it",
+  ),
+  callback_networks: setting(
+    networks,
+    "loopback,private",
+    "where callbacks may go: any of loopback, private, public",
+  ),
   max_crashes: setting(count, 2, "restarts of the service that an active job survives"),
+  engine_stall_ms: setting(
+    whole(0),
+    0,
+    "longest silence within a reply by token ids, which is then streamed; 0 does not stream",
+  ),
   engine_call_ms: setting(ms, 600_000, "time limit of one call of a model"),
   max_reply_bytes: setting(bytes, 16 * 1024 * 1024, "size of an inference server's reply"),
   max_outcome_bytes: setting(bytes, 32 * 1024 * 1024, "size of what RUN hands over to EVAL"),
@@ -114,6 +157,21 @@ export const SETTINGS = {
   agent_forced_finish: setting(flag, false, "tell the model when it has its last turn"),
   agent_max_sampled_tokens: setting(count, undefined, "tokens that a rollout may sample in total"),
   agent_max_context_tokens: setting(count, undefined, "tokens that a conversation may have"),
+  tests_total_ms: setting(ms, 300_000, "time for all hidden tests of a rollout of code together"),
+  test_memory_bytes: setting(
+    bytes,
+    4 * 1024 ** 3,
+    "address space of a process under a hidden test",
+  ),
+  judge_url: setting(
+    z.url({ protocol: /^https?$/ }),
+    undefined,
+    "OpenAI-compatible server that compares free answers (URL with /v1)",
+  ),
+  judge_model: setting(z.string(), undefined, "the judge's model"),
+  judge_api_key_env: setting(z.string(), undefined, "name of the variable that holds its key"),
+  judge_ms: setting(ms, 120_000, "time limit of one call of the judge"),
+  judge_max_tokens: setting(count, 1024, "tokens of one answer of the judge"),
   task_images: setting(
     z.string(),
     undefined,
@@ -136,6 +194,26 @@ export const SETTINGS = {
   ),
   sandbox_memory_bytes: setting(bytes, 4 * 1024 ** 3, "memory of a sandbox's processes together"),
   sandbox_disk_bytes: setting(bytes, 16 * 1024 ** 3, "what a sandbox may write to the disk"),
+  prorl_timeout_ms: setting(
+    ms,
+    300_000,
+    "ProRL's API: the work of one rollout in its three stages together, queues left out",
+  ),
+  prorl_input_ids: setting(
+    flag,
+    true,
+    "ProRL's API: each assistant message carries its whole prompt, which makes results quadratic",
+  ),
+  compat_adopt_ms: setting(
+    ms,
+    60_000,
+    "ProRL's and NeMo Gym's API: how long a rollout that lost its client waits for it to come back",
+  ),
+  gym_status_mode: setting(
+    z.enum(["collector", "rl"]),
+    "collector",
+    "NeMo Gym's API: answer failures of the infrastructure with 200 (its command line) or 503 (NeMo RL)",
+  ),
   log_level: setting(z.enum(["info", "warn", "error", "silent"]), "info", "what is logged"),
 } as const;
 

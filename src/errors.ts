@@ -10,11 +10,13 @@ export const ERRORS = {
   unknown_field: { status: 400, boundary: "client", retryable: false },
   model_folder_invalid: { status: 400, boundary: "client", retryable: false },
   unknown_task_kind: { status: 400, boundary: "client", retryable: false },
+  address_forbidden: { status: 400, boundary: "client", retryable: false },
   not_found: { status: 404, boundary: "client", retryable: false },
   method_not_allowed: { status: 405, boundary: "client", retryable: false },
   not_acceptable: { status: 406, boundary: "client", retryable: false },
   body_too_large: { status: 413, boundary: "client", retryable: false },
   id_conflict: { status: 422, boundary: "client", retryable: false },
+  too_many_waiting: { status: 429, boundary: "service", retryable: true },
   queue_full: { status: 429, boundary: "service", retryable: true },
 
   cancelled: { status: 200, boundary: "client", retryable: false },
@@ -45,6 +47,9 @@ export const ERRORS = {
   engine_bad_reply: { status: 502, boundary: "engine", retryable: true },
   engine_aborted: { status: 502, boundary: "engine", retryable: true },
   engine_timeout: { status: 502, boundary: "engine", retryable: true },
+  // It has no longer the routes that its probe found: restarted as another kind, or with another model.
+  engine_changed: { status: 502, boundary: "engine", retryable: true },
+  backend_differs: { status: 409, boundary: "client", retryable: false },
   token_invariant: { status: 502, boundary: "engine", retryable: true },
 
   template_refused: { status: 200, boundary: "task", retryable: false },

@@ -27,14 +27,26 @@ export interface Dialogue {
    * abort reason of `signal`.
    */
   next(turn: number, signal: AbortSignal): Promise<ModelTurn>;
+  /** What the call that failed last had sampled until then; null where it had nothing. */
+  readonly cutOff?: ModelTurn | null;
   /** The tokens so far; null where there are none to be had. */
   segments(): TokenSegment[] | null;
 }
+
+/** How the conversation becomes a prompt. */
+export type ChatOptions = {
+  /** Variables of the chat template. */
+  template_kwargs?: Record<string, unknown> | undefined;
+  /** By ids only: whether earlier turns stay as they were sampled where the template rewrites them. */
+  history?: "template" | "keep" | undefined;
+};
 
 /** What both kinds of dialogue need for a call. */
 export type CallOptions = {
   jobId: string;
   callTimeoutMs: number;
+  /** The longest silence within a reply by tokens, which is then streamed; without it, or 0, it is not. */
+  stallMs?: number;
   maxReplyBytes: number;
 };
 

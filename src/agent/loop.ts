@@ -85,10 +85,12 @@ async function callModel(options: AgentOptions, turn: number): Promise<ModelTurn
   const { dialogue, backendId, recorder, signal } = options;
   try {
     const reply = await dialogue.next(turn, signal);
-    recorder.call(backendId, reply);
+    recorder.call(reply.backendId ?? backendId, reply);
     if (reply.finishReason !== "abort") return reply;
     throw new ServiceError("engine_aborted", `backend ${backendId} broke off its answer`);
   } catch (error) {
+    const { cutOff } = dialogue;
+    if (cutOff) recorder.call(backendId, cutOff);
     if (error instanceof ServiceError && error.code === "context_exhausted") return "context";
     throw error;
   }

@@ -9,19 +9,21 @@ import type { TokenModel } from "../inference/tokens/token-model.ts";
 import type { TokenSegment } from "../trajectory/record.ts";
 import {
   type CallOptions,
+  type ChatOptions,
   callFields,
   type Dialogue,
   type Malformed,
   type ModelTurn,
 } from "./dialogue.ts";
 
-type TokenOptions = CallOptions & {
-  engine: TokenEngine;
-  backend: Backend;
-  model: TokenModel;
-  sampling: Sampling;
-  tools: ToolSchema[];
-};
+type TokenOptions = CallOptions &
+  ChatOptions & {
+    engine: TokenEngine;
+    backend: Backend;
+    model: TokenModel;
+    sampling: Sampling;
+    tools: ToolSchema[];
+  };
 
 /** What is wrong with a call, as the model is told. */
 const PROBLEMS: Record<Exclude<CallStatus, "ok" | "unknown_tool">, string> = {
@@ -42,10 +44,16 @@ export class TokenDialogue implements Dialogue {
   /** The log-probabilities of each completion, by its turn. */
   readonly #logprobs: (number[] | null)[] = [];
   #calls = 0;
+  cutOff: ModelTurn | null = null;
 
   constructor(prompt: Message[], options: TokenOptions) {
     this.#options = options;
-    this.#conversation = new Conversation(options.model, prompt, { tools: options.tools });
+    const { model, tools, template_kwargs: variables, history } = options;
+    this.#conversation = new Conversation(model, prompt, {
+      tools,
+      ...(variables && { variables }),
+      ...(history && { history }),
+    });
     this.#stopTokenIds = [...options.model.stopIds];
   }
 
@@ -58,16 +66,25 @@ export class TokenDialogue implements Dialogue {
   }
 
   async next(turn: number, signal: AbortSignal): Promise<ModelTurn> {
-    const { engine, backend, sampling } = this.#options;
+    const { engine, backend, sampling, stallMs = 0 } = this.#options;
     const promptIds = [...this.#conversation.prompt()];
+    let partial: GenerateReply | null = null;
     const request = {
       promptIds,
       sampling,
       stopTokenIds: this.#stopTokenIds,
+      stallMs,
+      onPartial: (sampled: GenerateReply) => {
+        partial = sampled;
+      },
       ...callFields(this.#options, turn),
     };
-    const reply = await engine.generate(backend, request, signal);
-    return this.#take(reply, promptIds);
+    try {
+      return this.#take(await engine.generate(backend, request, signal), promptIds);
+    } catch (error) {
+      this.cutOff = partial && this.#take(partial, promptIds);
+      throw error;
+    }
   }
 
   segments(): TokenSegment[] {
@@ -113,6 +130,8 @@ export class TokenDialogue implements Dialogue {
       cachedTokens: reply.cachedTokens,
       weightVersion: reply.weightVersion,
       weightSpans: reply.weightSpans,
+      backendId: reply.backendId,
+      waitedMs: reply.waitedMs,
       durationMs: reply.times.totalMs,
       queueMs: reply.times.queueMs,
       firstTokenMs: reply.times.firstTokenMs,

@@ -1,6 +1,6 @@
 import { type ErrorBody, fromErrorBody, ServiceError } from "../errors.ts";
 import type { RolloutView } from "../protocol/view.ts";
-import type { BackendView } from "../server/parts.ts";
+import type { BackendView, DecisionView } from "../server/parts.ts";
 import type { Trajectory } from "../trajectory/record.ts";
 
 export type Page = { rollouts: RolloutView[]; next: number };
@@ -57,8 +57,16 @@ export class ApiClient {
     return this.#call("POST", "/v1/backends", {}, backend);
   }
 
-  removeBackend(id: string): Promise<{ removed: string }> {
-    return this.#call("DELETE", `/v1/backends/${encodeURIComponent(id)}`);
+  removeBackend(id: string, query: Query = {}): Promise<{ removed: string }> {
+    return this.#call("DELETE", `/v1/backends/${encodeURIComponent(id)}`, query);
+  }
+
+  drainBackend(id: string, query: Query = {}): Promise<{ draining: string }> {
+    return this.#call("POST", `/v1/backends/${encodeURIComponent(id)}/drain`, query);
+  }
+
+  decisions(query: Query = {}): Promise<{ decisions: DecisionView[] }> {
+    return this.#call("GET", "/v1/backends/decisions", query);
   }
 
   /** @throws ServiceError as the server gave it, or `server_unreachable` */

@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import { ServiceError } from "../errors.ts";
 import type { Backend } from "../inference/engine.ts";
 import type { EngineProfile } from "../inference/engine-profile.ts";
+import { differenceOf } from "../inference/one-pool.ts";
 import { probeBackend } from "../inference/probe.ts";
 import type { BackendRegistry } from "../inference/registry.ts";
 import { readModelFolder } from "../inference/tokens/model-folder.ts";
@@ -10,6 +11,7 @@ import type { Clock } from "../lib/clock.ts";
 import type { Backends, BackendView } from "../server/parts.ts";
 import type { Store } from "../store/store.ts";
 import type { Log } from "../telemetry/log.ts";
+import { viewOfBackend, viewOfDecision } from "./backend-view.ts";
 
 const PROBE_TIMEOUT_MS = 10_000;
 
@@ -20,9 +22,12 @@ export function createBackends(
   clock: Clock,
   log: Log,
   env: Record<string, string | undefined>,
+  /** Somebody may go on now, or elsewhere. */
+  changed: () => void = () => {},
 ): Backends {
-  for (const { id, url, model, api_key_env, profile, model_dir } of store.backends()) {
-    if (api_key_env === null || env[api_key_env]) {
+  for (const { id, url, model, api_key_env, profile, model_dir, routed } of store.backends()) {
+    if (routed) registry.add({ id, url, model, routed: true });
+    else if (api_key_env === null || env[api_key_env]) {
       const probed = profile === null ? {} : { profile: JSON.parse(profile) as EngineProfile };
       const folder = model_dir === null ? {} : { modelDir: model_dir };
       registry.add({ id, url, model, ...keyFrom(env, api_key_env), ...probed, ...folder });
@@ -34,10 +39,11 @@ export function createBackends(
   const view = (id: string): BackendView => {
     const entry = registry.list().find(({ backend }) => backend.id === id);
     if (!entry) throw new ServiceError("not_found", `backend "${id}" was removed meanwhile`);
-    return viewOf(entry);
+    return viewOfBackend(entry);
   };
   return {
-    list: () => registry.list().map(viewOf),
+    list: () => registry.list().map(viewOfBackend),
+    decisions: (limit, id) => registry.decisions.last(limit, id).map(viewOfDecision),
     async add({ url: given, model, api_key_env, model_dir, engine = "auto" }, signal) {
       const url = given.replace(/\/+$/, "");
       const key = keyFrom(env, api_key_env ?? null);
@@ -48,32 +54,48 @@ export function createBackends(
       if (folder.modelDir) await readModelFolder(folder.modelDir);
       const probed = await probeBackend(url, options);
       const row = { id, url, model: probed.model, api_key_env: api_key_env ?? null };
+      const backend = { id, url, ...probed, ...key, ...folder };
+      refuseAnother(registry, backend);
       const profile = JSON.stringify(probed.profile);
       const saved = {
         ...row,
         added_ms: clock.nowMs(),
         profile,
         model_dir: folder.modelDir ?? null,
+        routed: 0,
       };
       store.transaction(() => store.saveBackend(saved));
-      registry.add({ id, url, ...probed, ...key, ...folder });
+      registry.add(backend);
+      changed();
       return view(id);
     },
-    remove(id) {
-      if (!registry.remove(id)) return false;
+    remove(id, trajectories) {
+      if (!registry.remove(id, trajectories)) return false;
       store.transaction(() => store.deleteBackend(id));
+      changed();
+      return true;
+    },
+    drain(id, trajectories) {
+      if (!registry.drain(id, trajectories)) return false;
+      changed();
       return true;
     },
   };
 }
 
-function viewOf({ backend, inFlight }: { backend: Backend; inFlight: number }): BackendView {
-  const { id, url, model, profile = null, modelDir = null } = backend;
-  return { id, url, model, in_flight: inFlight, engine: profile, model_dir: modelDir };
+/** A trajectory may have to go on elsewhere, with its ids: so all backends are of one kind. */
+export function refuseAnother(registry: BackendRegistry, backend: Backend): void {
+  const other = registry.list().find((entry) => entry.backend.id !== backend.id && !entry.leaving);
+  const difference = other ? differenceOf(other.backend, backend) : null;
+  if (!other || difference === null) return;
+  const { field, what } = difference;
+  const message = `it can't be in one pool with backend "${other.backend.id}": ${what}`;
+  const mend = "remove or drain the others first, or start another service for it";
+  throw new ServiceError("backend_differs", message, { field, mend });
 }
 
 /** Readable, the same for the same address, and another for any other. */
-function backendId(url: string): string {
+export function backendId(url: string): string {
   const readable = new URL(url).host.replace(/[^A-Za-z0-9.]+/g, "-").replace(/^-|-$/g, "");
   const digest = createHash("sha256").update(url).digest("hex");
   return `${readable}-${digest.slice(0, 6)}`;

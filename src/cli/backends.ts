@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import type { BackendView } from "../server/parts.ts";
+import type { BackendView, DecisionView } from "../server/parts.ts";
 import { clientFor, SERVER_HELP } from "./api-client.ts";
 import { type Command, EXIT } from "./command.ts";
 import { parseFlags, refuseExtra, UsageError } from "./flags.ts";
@@ -10,7 +10,9 @@ export const backendsCommand: Command = {
   summary: "list, add and remove inference servers",
   help: `Usage: rolloutd backends list
        rolloutd backends add URL [--model NAME] [--model-dir DIR] [--api-key-env VARIABLE] [--engine KIND]
-       rolloutd backends remove ID
+       rolloutd backends drain ID [--move]
+       rolloutd backends remove ID [--move]
+       rolloutd backends decisions [--limit N]
 
 URL is that of an OpenAI-compatible server, with /v1. It is asked for its models before it is added; one
 that serves several needs --model. The key is read from the server's own environment.
@@ -20,6 +22,9 @@ on an engine that takes them.
 A few tokens are generated to find out in which way it gives token ids; --json shows what was found, and
 why each better way is not taken. --engine names its kind instead: vllm, sglang, prorl, openai (chat, with
 ids where they are offered), or text (chat, and nothing is generated).
+
+drain takes no new rollouts to a backend, remove forgets it too. The rollouts that are there end there, or
+with --move go on elsewhere from their next turn. decisions shows why each rollout went where it is.
 
 ${SERVER_HELP}  --json            JSON instead of a table
 `,
@@ -31,10 +36,13 @@ ${SERVER_HELP}  --json            JSON instead of a table
       "model-dir": { type: "string" },
       "api-key-env": { type: "string" },
       engine: { type: "string" },
+      move: { type: "boolean" },
+      limit: { type: "string" },
     });
     const [action, target] = positionals;
     refuseExtra(positionals, 2);
     const client = clientFor(values.server);
+    const leaving = { trajectories: values.move ? "move" : "finish" };
     const print = (backends: BackendView[]) => {
       process.stdout.write(values.json ? `${JSON.stringify(backends)}\n` : table(backends));
     };
@@ -51,8 +59,17 @@ ${SERVER_HELP}  --json            JSON instead of a table
       }
       case "remove":
         if (!target) throw new UsageError("remove takes the id of a backend");
-        await client.removeBackend(target);
+        await client.removeBackend(target, leaving);
         return EXIT.done;
+      case "drain":
+        if (!target) throw new UsageError("drain takes the id of a backend");
+        await client.drainBackend(target, leaving);
+        return EXIT.done;
+      case "decisions": {
+        const { decisions } = await client.decisions({ limit: values.limit });
+        process.stdout.write(values.json ? `${JSON.stringify(decisions)}\n` : explain(decisions));
+        return EXIT.done;
+      }
       default:
         throw new UsageError(action ? `there is no action "${action}"` : "an action is missing");
     }
@@ -61,13 +78,34 @@ ${SERVER_HELP}  --json            JSON instead of a table
 
 function table(backends: BackendView[]): string {
   if (backends.length === 0) return "no backends\n";
-  const rows = backends.map(({ id, url, model, in_flight, engine }) => {
+  const rows = backends.map(({ id, url, model, in_flight, turns, state, engine }) => {
     const kind = engine ? [engine.kind, engine.version ?? ""].join(" ").trim() : "not probed";
     const context = `${engine?.max_model_len ?? ""}`;
-    return [id, url, model, kind, tokensFrom(engine), context, `${in_flight}`];
+    return [id, url, model, kind, tokensFrom(engine), context, state, `${in_flight}`, `${turns}`];
   });
-  const header = ["id", "url", "model", "engine", "token ids", "context", "in flight"];
+  const header = [
+    "id",
+    "url",
+    "model",
+    "engine",
+    "token ids",
+    "context",
+    "state",
+    "rollouts",
+    "calls",
+  ];
   return formatTable(header, rows);
+}
+
+function explain(decisions: DecisionView[]): string {
+  if (decisions.length === 0) return "no decisions\n";
+  const rows = decisions.map(({ at_ms, job_id, from, backend_id, cause, reason, scores }) => {
+    const moved = from === null ? backend_id : `${from} → ${backend_id}`;
+    const why = cause === null ? reason : `${cause}; ${reason}`;
+    const shown = scores.map(({ id, score }) => `${id} ${score ?? "-"}`).join(", ");
+    return [new Date(at_ms).toISOString(), job_id, moved, why, shown];
+  });
+  return formatTable(["at", "rollout", "backend", "why", "work ahead"], rows);
 }
 
 function tokensFrom(engine: BackendView["engine"]): string {

@@ -2,7 +2,6 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { type Config, flagOf, type SettingName } from "../config.ts";
 import { ServiceError, toErrorBody } from "../errors.ts";
-import { BackendRegistry } from "../inference/registry.ts";
 import { systemClock } from "../lib/clock.ts";
 import type { WorkerSettings } from "../pipeline/messages.ts";
 import { recoverJobs } from "../pipeline/recovery.ts";
@@ -11,15 +10,19 @@ import { sandboxRoot } from "../sandbox/driver.ts";
 import { killSandbox } from "../sandbox/end.ts";
 import { endReported } from "../sandbox/end-reported.ts";
 import type { ImageSettings } from "../sandbox/images/images.ts";
+import { imageOnNode } from "../sandbox/images/on-node.ts";
 import { reapSandboxes } from "../sandbox/reaper.ts";
 import { createApp } from "../server/app.ts";
+import { Gate } from "../server/gate.ts";
 import { type Listening, listen } from "../server/listen.ts";
 import { Store } from "../store/store.ts";
 import type { Log } from "../telemetry/log.ts";
 import { acceptWith } from "./accept.ts";
 import { acceptBatchWith, acceptGroupWith } from "./accept-group.ts";
-import { createBackends } from "./backend-service.ts";
+import { startBalancing } from "./balancing.ts";
+import { callbackService } from "./callback-service.ts";
 import type { CliContext } from "./command.ts";
+import { mountCompat } from "./compat.ts";
 import { imageArgument } from "./image-argument.ts";
 import { taskSettings } from "./task-settings.ts";
 import { VERSION } from "./version.ts";
@@ -42,13 +45,13 @@ export async function startService(
   context: CliContext,
 ): Promise<Service> {
   const settings = workerSettings(config);
+  const callbacks = callbackService(config, process.env);
   const store = new Store(config.data_dir);
   const clock = systemClock();
   const reaped = await reapSandboxes(sandboxRoot(config.data_dir));
   const recovered = recoverJobs(store, clock, config.max_crashes);
   log.info("took over the data folder", { data_dir: config.data_dir, ...reaped, ...recovered });
-  const registry = new BackendRegistry();
-  const backends = createBackends(registry, store, clock, log, process.env);
+  const { desk, backends, addresses, ...balancing } = startBalancing(config, { store, clock, log });
   if (config.backend) {
     const { backend: url, model, model_dir, api_key_env, engine } = config;
     await backends.add({ url, model, model_dir, api_key_env, engine }, AbortSignal.timeout(30_000));
@@ -57,8 +60,12 @@ export async function startService(
     store,
     clock,
     log,
-    backends: registry,
+    backends: desk,
     sandboxes: { kill: killSandbox, end: (handle) => endReported(handle, log) },
+    imageOnNode: (image) => {
+      const chosen = image || settings.defaultImage;
+      return chosen && imageOnNode(settings.images.cacheDir, chosen);
+    },
     spawn: (stage) => context.spawnWorker(stage, settings),
     settings: {
       pools: {
@@ -67,6 +74,7 @@ export async function startService(
         eval: { threads: config.eval_threads, slots: config.eval_slots },
       },
       startsAtOnce: config.starts_at_once,
+      imagesAtOnce: config.images_at_once,
       maxSandboxesAhead: config.max_sandboxes_ahead,
       maxQueuedJobs: config.max_queued_jobs,
       carryLimitMs: config.carry_limit_ms,
@@ -74,17 +82,22 @@ export async function startService(
     },
     onFatal: (error) => die(error, log),
   });
-  const accept = acceptWith(config);
+  const accept = acceptWith(config, callbacks.check);
+  const delivery = callbacks.start(store, clock, log);
   const maxBodyBytes = config.max_body_bytes;
   const acceptGroup = acceptGroupWith(accept);
   const app = createApp({
     ...{ store, scheduler, backends, accept, maxBodyBytes, version: VERSION },
     acceptGroup,
     ...acceptBatchWith(acceptGroup),
+    gate: new Gate({ maxWaiting: config.max_waiting, maxStreams: config.max_streams }),
   });
+  mountCompat(app, config, { store, scheduler, backends, addresses, accept });
   const socket = config.socket ?? join(config.data_dir, "rolloutd.sock");
   const stopPipeline = async (graceMs: number, hurry: Promise<unknown>) => {
     const result = await scheduler.drain(graceMs, hurry);
+    delivery?.stop();
+    balancing.stop();
     // The threads are gone, and with them what was still being deleted in the background.
     await reapSandboxes(sandboxRoot(config.data_dir));
     return result;
@@ -134,6 +147,7 @@ export function workerSettings(config: Config): WorkerSettings {
       diskBytes: config.sandbox_disk_bytes,
     },
     engineCallTimeoutMs: config.engine_call_ms,
+    engineStallMs: config.engine_stall_ms,
     maxReplyBytes: config.max_reply_bytes,
     maxOutcomeBytes: config.max_outcome_bytes,
     tasks: taskSettings(config),

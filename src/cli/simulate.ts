@@ -16,7 +16,7 @@ of vLLM, SGLang, ProRL and OpenAI's chat, by token ids and by text. It prints it
   --tokens M[,S]      tokens of a turn, likewise (200,0.5)
   --call JSON         the tool call of every turn but the last
   --echo              answer with the last user message
-  --wire KIND         whose routes: all (default), vllm, vllm-old, sglang, prorl or openai
+  --wire KIND         whose routes: all (default), vllm, vllm-old, sglang, sglang-old, prorl or openai
   --port N            port to listen on; 0, the default, takes a free one
   --port-file FILE    write the port there once it listens
   --model-dir DIR     write the model's tokenizer and chat template there, as a Hugging Face folder

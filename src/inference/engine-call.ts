@@ -8,6 +8,7 @@ import {
   exchange,
 } from "./exchange.ts";
 import { refusalOf } from "./refusal.ts";
+import { parseReply } from "./reply-json.ts";
 
 export type EngineCall = {
   endpoint: Endpoint;
@@ -21,6 +22,8 @@ export type EngineCall = {
   requestId: string;
   timeoutMs: number;
   maxReplyBytes: number;
+  /** Gets an answer that is a stream of events, as it comes; what it throws ends the call. */
+  onEvents?: (chunk: Uint8Array) => void;
 };
 
 /**
@@ -48,7 +51,8 @@ export async function callEngine(
   limits: RetryLimits,
   signal: AbortSignal,
 ): Promise<unknown> {
-  return parseJson(call.endpoint, await askEngine(connections, call, limits, signal));
+  const { body } = await askEngine(connections, call, limits, signal);
+  return parseReply(call.endpoint.shown, body);
 }
 
 /**
@@ -113,10 +117,10 @@ async function callUntilAnswered(
 }
 
 function requestOf(call: EngineCall, requestId: string) {
-  const { endpoint, root, method, path, headers, body, maxReplyBytes } = call;
+  const { endpoint, root, method, path, headers, body, maxReplyBytes, onEvents } = call;
   const bytes = body === null ? null : Buffer.from(JSON.stringify(body(requestId)));
   const all: Record<string, string> = {
-    Accept: "application/json",
+    Accept: onEvents ? "text/event-stream, application/json" : "application/json",
     "Accept-Encoding": "identity",
     "X-Request-Id": requestId,
     ...headers,
@@ -127,7 +131,8 @@ function requestOf(call: EngineCall, requestId: string) {
     all["Content-Length"] = String(bytes.byteLength);
   }
   const target = { base: endpoint.base, path: routeOf(endpoint, root, path) };
-  return { ...target, method, headers: all, body: bytes, maxReplyBytes };
+  const events = onEvents && { onEvents };
+  return { ...target, method, headers: all, body: bytes, maxReplyBytes, ...events };
 }
 
 /**
@@ -170,22 +175,4 @@ function brokenCall({ shown }: Endpoint, broken: BrokenExchange): ServiceError {
   }
   const mend = "lower max_tokens, or raise max_reply_bytes";
   return new ServiceError("engine_bad_reply", message, { mend, cause: broken });
-}
-
-/** Python writes numbers that are not finite as words, which JSON does not have. */
-const NOT_FINITE = /[:[,]\s*(NaN|-?Infinity)\s*[,\]}]/;
-
-function parseJson({ shown }: Endpoint, { body }: Answer): unknown {
-  let text = "";
-  try {
-    text = new TextDecoder("utf-8", { fatal: true }).decode(body);
-    return JSON.parse(text);
-  } catch (cause) {
-    const word = NOT_FINITE.exec(text)?.[1];
-    if (word !== undefined) {
-      throw new ServiceError("token_invariant", `${shown}: the reply holds ${word}`, { cause });
-    }
-    const message = `${shown}: the reply is not JSON: ${(cause as Error).message}`;
-    throw new ServiceError("engine_bad_reply", message, { cause });
-  }
 }

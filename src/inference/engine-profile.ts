@@ -39,12 +39,16 @@ export type EngineProfile = {
   stop_id_included: boolean | null;
   /** Whether a cache salt keeps prefixes apart; null where the engine does not count cache hits. */
   salt: boolean | null;
+  /** Whether replies can be had token by token; absent in profiles from before it was asked. */
+  streams?: boolean;
   /** Where its load can be read: in each reply, in `/metrics`. */
   load: ("in_band" | "metrics")[];
   /** Whether the routes that pause it are there. */
   control: boolean;
   /** Whether `/tokenize` is there. */
   tokenize: boolean;
+  /** Of the ids that it gives for a fixed text; null or absent where it does not tell. */
+  tokenizer_hash?: string | null;
   weight_version: string | null;
   /** The better rungs, and why each is not taken. */
   passed_over: { rung: Rung; why: string }[];

@@ -8,6 +8,8 @@ export type ExchangeRequest = {
   headers: Record<string, string>;
   body: Uint8Array | null;
   maxReplyBytes: number;
+  /** Gets the body of a 2xx answer that is a stream of events; it is not kept then. */
+  onEvents?: (chunk: Uint8Array) => void;
   /** A connection of its own, for a retry that must not meet another one that went stale. */
   fresh: boolean;
 };
@@ -97,7 +99,7 @@ export function exchange(
   let answered = false;
   outgoing.on("response", (incoming) => {
     answered = true;
-    collect(incoming, request.maxReplyBytes).then(resolve, fail);
+    collect(incoming, request).then(resolve, fail);
   });
   outgoing.on("error", (error) => fail(classify(error, answered)));
   // A connection that is closed right after it was accepted ends here without an error.
@@ -108,11 +110,16 @@ export function exchange(
   return promise.finally(() => signal.removeEventListener("abort", onAbort));
 }
 
-function collect(incoming: IncomingMessage, maxBytes: number): Promise<Answer> {
+function collect(
+  incoming: IncomingMessage,
+  { maxReplyBytes, onEvents }: Pick<ExchangeRequest, "maxReplyBytes" | "onEvents">,
+): Promise<Answer> {
   const { promise, resolve, reject } = Promise.withResolvers<Answer>();
   const chunks: Uint8Array[] = [];
   let bytes = 0;
-  const { headers } = incoming;
+  const { headers, statusCode: status = 0 } = incoming;
+  const isStream = headers["content-type"]?.startsWith("text/event-stream") ?? false;
+  const take = isStream && status >= 200 && status < 300 ? onEvents : undefined;
   const encoding = headers["content-encoding"] ?? "identity";
   if (encoding !== "identity") {
     const message = `the reply is encoded as ${encoding}, though identity was asked for`;
@@ -120,13 +127,23 @@ function collect(incoming: IncomingMessage, maxBytes: number): Promise<Answer> {
   }
   incoming.on("data", (chunk: Uint8Array) => {
     bytes += chunk.byteLength;
-    if (bytes > maxBytes) {
-      reject(new BrokenExchange("oversized", `the reply is larger than ${maxBytes} bytes`));
-    } else chunks.push(chunk);
+    if (bytes > maxReplyBytes) {
+      const message = `the reply is larger than ${maxReplyBytes} bytes`;
+      reject(new BrokenExchange("oversized", message));
+      return;
+    }
+    if (!take) chunks.push(chunk);
+    else {
+      try {
+        take(chunk);
+      } catch (error) {
+        reject(error);
+      }
+    }
   });
   incoming.on("end", () => {
     if (incoming.complete) {
-      resolve({ status: incoming.statusCode ?? 0, headers, body: Buffer.concat(chunks) });
+      resolve({ status, headers, body: Buffer.concat(chunks) });
     }
   });
   const lost = (cause?: unknown) =>

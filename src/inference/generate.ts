@@ -13,6 +13,15 @@ export type GenerateRequest = {
   vocabSize?: number;
   /** Of the whole call. The job's own deadline comes through `signal`. */
   timeoutMs: number;
+  /** The longest silence between two tokens. Without it, or with 0, the reply is not streamed. */
+  stallMs?: number;
+  /**
+   * Ends a streamed call, which then resolves as `abort` with what it has sampled. A call that is not
+   * streamed goes on.
+   */
+  stopped?: AbortSignal;
+  /** Gets what a streamed call had sampled that then fails or is aborted. */
+  onPartial?: (partial: GenerateReply) => void;
   maxReplyBytes: number;
   /** Sent as `X-Session-ID` and `X-SMG-Routing-Key`, so that routers keep the trajectory together. */
   sessionId: string;
@@ -55,14 +64,18 @@ export type InBandLoad = { running: number; waiting: number };
 
 export type GenerateReply = SampledTokens & {
   promptTokens: number;
+  /** Where it came from, where that was not the caller's choice. */
+  backendId?: string;
+  /** For leave to make the calls that it took. Units: milliseconds. */
+  waitedMs?: number;
   load: InBandLoad | null;
   times: {
     /** The whole call, with the retries in it. */
     totalMs: number;
     /** In the engine, before it began; null where it does not say. */
     queueMs: number | null;
-    /** Null as replies are not streamed. */
-    firstTokenMs: null;
+    /** From the call to the first token; null where the reply was not streamed. */
+    firstTokenMs: number | null;
   };
 };
 
@@ -73,4 +86,9 @@ export interface TokenEngine {
    * contradicts itself or the request; the abort reason of `signal` as it is.
    */
   generate(backend: Backend, request: GenerateRequest, signal: AbortSignal): Promise<GenerateReply>;
+  /**
+   * Asks the engine to end a call and to answer it with what it has sampled. False where the engine can't
+   * be asked. Does not fail.
+   */
+  stop?(backend: Backend, requestId: string): Promise<boolean>;
 }

@@ -1,10 +1,16 @@
+import { ServiceError } from "../errors.ts";
 import type { EngineProfile, Rung, TokenRung } from "./engine-profile.ts";
-import { asRecord, getFields, getText, type Probe, post } from "./probe-call.ts";
+import { asRecord, getFields, getText, type Probe, post, refusal } from "./probe-call.ts";
 import type { Identity } from "./probe-identity.ts";
 import { type ProbeReply, sample } from "./probe-ladder.ts";
 
 /** Longer than a few blocks of any prefix cache. Units: tokens. */
 const SALT_PROMPT_TOKENS = 192;
+
+/** Enough that a stream which repeats itself is found out. */
+const STREAMED_TOKENS = 32;
+/** Where tokenizers part: runs of spaces, digits, accents, scripts, emoji, special tokens, line ends. */
+const CANONICAL = "Héllo  wörld\n\n\t  12345 don't <|im_start|>日本語🙂\u00a0<think>\r\n  end";
 
 const LOAD_METRIC = /^(vllm|sglang)[:_]num_(requests_running|running_reqs)\b/m;
 
@@ -12,15 +18,22 @@ type Found = { rung: Rung; reply: ProbeReply | null; identity: Identity };
 
 type Details = Pick<
   EngineProfile,
-  "logprobs" | "stop_id_included" | "salt" | "load" | "control" | "tokenize"
+  | "logprobs"
+  | "stop_id_included"
+  | "salt"
+  | "streams"
+  | "load"
+  | "control"
+  | "tokenize"
+  | "tokenizer_hash"
 >;
 
-/** What else is worth knowing, with at most four short calls of the model. @throws ServiceError `engine_*` */
+/** What else is worth knowing, with at most five short calls of the model. @throws ServiceError `engine_*` */
 export async function learnDetails(probe: Probe, found: Found): Promise<Details> {
   const { rung, reply, identity } = found;
-  const nothing = { logprobs: false, stop_id_included: null, salt: null };
+  const nothing = { logprobs: false, stop_id_included: null, salt: null, streams: false };
   if (!reply) return { ...nothing, load: [], control: false, tokenize: false };
-  const text = { model: probe.backend.model, prompt: "a", add_special_tokens: false };
+  const text = { model: probe.backend.model, prompt: CANONICAL, add_special_tokens: false };
   const [metrics, paused, tokenized] = await Promise.all([
     getText(probe, "/metrics"),
     getFields(probe, "/is_paused"),
@@ -29,16 +42,22 @@ export async function learnDetails(probe: Probe, found: Found): Promise<Details>
   const load: Details["load"] = reply.load === null ? [] : ["in_band"];
   if (LOAD_METRIC.test(metrics ?? "")) load.push("metrics");
   const ways = { load, control: "is_paused" in paused || identity.kind === "sglang" };
-  const tokenize = Array.isArray(asRecord(tokenized).tokens);
+  const { tokens } = asRecord(tokenized);
+  const tokenize = Array.isArray(tokens);
+  const tokenizer_hash = tokenize ? Bun.hash(JSON.stringify(tokens)).toString(16) : null;
   const logprobs = reply.logprobs !== null;
-  if (rung === "chat" || rung === "chat_ids") return { ...nothing, logprobs, ...ways, tokenize };
+  if (rung === "chat" || rung === "chat_ids") {
+    return { ...nothing, logprobs, ...ways, tokenize, tokenizer_hash };
+  }
   const { maxModelLen } = identity;
   return {
     logprobs,
     stop_id_included: await stopIdIncluded(probe, rung, reply, maxModelLen),
     salt: await saltWorks(probe, rung, maxModelLen),
+    streams: await streams(probe, rung, maxModelLen),
     ...ways,
     tokenize,
+    tokenizer_hash,
   };
 }
 
@@ -75,4 +94,21 @@ async function saltWorks(
   const same = (await cached("a")) ?? 0;
   // A cache that never hits tells nothing about salts.
   return same === 0 ? null : (await cached("b")) === 0;
+}
+
+/** A stream that is refused, or can't be put together, is none. */
+async function streams(
+  probe: Probe,
+  rung: TokenRung,
+  maxModelLen: number | null,
+): Promise<boolean> {
+  const { timeoutMs: stallMs } = probe;
+  try {
+    const reply = await sample(probe, rung, { maxTokens: STREAMED_TOKENS, maxModelLen, stallMs });
+    return reply.firstTokenMs !== null;
+  } catch (error) {
+    if (error instanceof ServiceError && error.code === "token_invariant") return false;
+    refusal(error);
+    return false;
+  }
 }

@@ -33,7 +33,11 @@ const WHOLE_LADDER: Rung[] = [
 /** Ids that every vocabulary has. */
 const PROMPT_IDS = [40, 41, 42, 43, 44, 45, 46, 47];
 
-export type ProbeReply = SampledTokens & { load: InBandLoad | null };
+export type ProbeReply = SampledTokens & {
+  load: InBandLoad | null;
+  /** Null where the reply was not streamed. */
+  firstTokenMs: number | null;
+};
 
 export type Climbed = {
   rung: Rung;
@@ -89,22 +93,27 @@ export async function sample(
     promptIds?: number[];
     stopTokenIds?: number[];
     cacheSalt?: string;
+    /** As a stream that may be silent for as long. */
+    stallMs?: number;
   },
 ): Promise<ProbeReply> {
-  const { maxTokens, maxModelLen, promptIds = PROMPT_IDS, stopTokenIds = [], cacheSalt } = options;
+  const { maxTokens, maxModelLen, promptIds = PROMPT_IDS, stopTokenIds = [] } = options;
+  const { cacheSalt, stallMs = 0 } = options;
   const { connections, backend, timeoutMs, signal } = probe;
   const request = {
     promptIds,
     sampling: { temperature: 0, max_tokens: maxTokens },
     stopTokenIds,
     ...(cacheSalt !== undefined && { cacheSalt }),
+    stallMs,
     timeoutMs,
     maxReplyBytes: PROBE_REPLY_BYTES,
     sessionId: "probe",
     requestId: `probe.${crypto.randomUUID()}`,
   };
-  const route = { rung, maxModelLen, logprobs: false };
-  return generateWith(connections, PROBE_RETRIES, backend, route, request, signal);
+  const route = { rung, maxModelLen, logprobs: false, streams: stallMs > 0 };
+  const reply = await generateWith(connections, PROBE_RETRIES, backend, route, request, signal);
+  return { ...reply, firstTokenMs: reply.times.firstTokenMs };
 }
 
 async function chatWithIds(probe: Probe): Promise<ProbeReply> {
@@ -123,5 +132,5 @@ async function chatWithIds(probe: Probe): Promise<ProbeReply> {
     maxReplyBytes: PROBE_REPLY_BYTES,
   };
   const value = await callEngine(connections, call, PROBE_RETRIES, signal);
-  return { ...readChatTokens(endpoint.shown, value), load: null };
+  return { ...readChatTokens(endpoint.shown, value), load: null, firstTokenMs: null };
 }

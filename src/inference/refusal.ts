@@ -28,6 +28,23 @@ const MENDS: Record<number, string> = {
   404: "check that the backend's URL ends in /v1 and that it serves this model",
 };
 
+/** The answer behind an `engine_refused`. */
+class Refused extends Error {
+  readonly status: number;
+
+  constructor(status: number) {
+    super(`status ${status}`);
+    this.status = status;
+  }
+}
+
+const MISSING = new Set([404, 405, 422]);
+
+/** Whether the engine does not know the route, the model or the form that its probe found. */
+export function isUnknownThere({ cause }: ServiceError): boolean {
+  return cause instanceof Refused && MISSING.has(cause.status);
+}
+
 /** What an answer other than 2xx means. */
 export function refusalOf(endpoint: Endpoint, answer: Answer): ServiceError {
   const { status, headers } = answer;
@@ -47,7 +64,12 @@ export function refusalOf(endpoint: Endpoint, answer: Answer): ServiceError {
   if (status === 408) return new ServiceError("engine_timeout", message);
   if (status >= 400 && status < 500) {
     const mend = MENDS[status];
-    return new ServiceError("engine_refused", message, mend === undefined ? {} : { mend });
+    const cause = new Refused(status);
+    return new ServiceError(
+      "engine_refused",
+      message,
+      mend === undefined ? { cause } : { mend, cause },
+    );
   }
   return new ServiceError("engine_bad_reply", message);
 }

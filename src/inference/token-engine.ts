@@ -6,11 +6,12 @@ import { callEngine, RETRY_LIMITS, type RetryLimits } from "./engine-call.ts";
 import type { TokenRung } from "./engine-profile.ts";
 import { Connections } from "./exchange.ts";
 import type { GenerateReply, GenerateRequest, TokenEngine } from "./generate.ts";
+import { callStreamed } from "./streamed-call.ts";
 import { prorlGenerate } from "./wires/prorl.ts";
 import { sglangGenerate } from "./wires/sglang.ts";
 import { vllmCompletions, vllmCompletionsTextIds } from "./wires/vllm-completions.ts";
 import { vllmGenerate } from "./wires/vllm-generate.ts";
-import type { Wire } from "./wires/wire.ts";
+import { NOTHING_SAID, type RawTokens, type Wire } from "./wires/wire.ts";
 
 const WIRES: Record<TokenRung, Wire> = {
   inference_generate: vllmGenerate,
@@ -26,6 +27,8 @@ export type TokenRoute = {
   maxModelLen: number | null;
   /** Whether log-probabilities are known to come, so that a reply without them is wrong. */
   logprobs: boolean;
+  /** Whether replies can come token by token. */
+  streams: boolean;
 };
 
 /**
@@ -68,16 +71,57 @@ export async function generateWith(
     timeoutMs,
     maxReplyBytes,
   };
-  const value = await callEngine(connections, call, limits, signal);
-  const raw = wire.read(endpoint.shown, value, asked);
   const expected = { ...request, maxTokens, logprobs: route.logprobs };
-  return {
+  const reply = (raw: RawTokens, firstTokenMs: number | null): GenerateReply => ({
     ...checkTokens(endpoint.shown, raw, expected),
     promptTokens: request.promptIds.length,
     load: raw.load,
-    times: { totalMs: performance.now() - startMs, queueMs: raw.queueMs, firstTokenMs: null },
+    times: { totalMs: performance.now() - startMs, queueMs: raw.queueMs, firstTokenMs },
+  });
+  const { stallMs = 0, stopped, onPartial } = request;
+  const { streamed } = wire;
+  if (!streamed || !route.streams || stallMs === 0) {
+    const value = await callEngine(connections, call, limits, signal);
+    return reply(wire.read(endpoint.shown, value, asked), null);
+  }
+  const body = (id: string) => ({ ...call.body(id), ...streamed.ask });
+  const options = { streamed, stallMs, stopped };
+  const told = await callStreamed(connections, { ...call, body }, limits, options, signal);
+  const { value, firstTokenMs, broken } = told;
+  if (!broken) {
+    const raw = wire.read(endpoint.shown, value, asked);
+    // vLLM leaves out the last piece of a stream that was aborted between two tokens.
+    return reply({ ...raw, finish: raw.finish ?? "abort" }, firstTokenMs);
+  }
+  const partial = (): GenerateReply => {
+    const raw = value === null ? NO_TOKENS : wire.read(endpoint.shown, value, asked);
+    return reply({ ...raw, finish: "abort" }, firstTokenMs);
   };
+  if (broken.stopped) return partial();
+  if (firstTokenMs !== null && onPartial && !isWrong(broken.reason)) {
+    // What is wrong with the part is not why the call ended.
+    const kept = attempt(partial);
+    if (kept) onPartial(kept);
+  }
+  throw broken.reason;
 }
+
+/** Of an engine that contradicts itself nothing is kept. */
+function isWrong(reason: unknown): boolean {
+  if (!(reason instanceof ServiceError)) return false;
+  return reason.code === "engine_bad_reply" || reason.code === "token_invariant";
+}
+
+function attempt<T>(work: () => T): T | null {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof ServiceError) return null;
+    throw error;
+  }
+}
+
+const NO_TOKENS: RawTokens = { ...NOTHING_SAID, tokenIds: [], logprobs: [], finish: "abort" };
 
 function routeFrom({ id, profile }: Backend): TokenRoute {
   const rung = profile?.rung ?? "chat";
@@ -86,7 +130,8 @@ function routeFrom({ id, profile }: Backend): TokenRoute {
     const mend = "use an engine that generates from token ids, or run the rollout in text mode";
     throw new ServiceError("engine_refused", message, { mend });
   }
-  return { rung, maxModelLen: profile.max_model_len, logprobs: profile.logprobs };
+  const { max_model_len: maxModelLen, logprobs, streams = false } = profile;
+  return { rung, maxModelLen, logprobs, streams };
 }
 
 /**

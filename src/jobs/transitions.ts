@@ -1,6 +1,6 @@
 import { type ErrorBody, errorBodyOf } from "../errors.ts";
 import type { Ending, Job, Stage } from "./job.ts";
-import { isFinal, stageLimitMs } from "./job.ts";
+import { activeLeftMs, isFinal, stageLimitMs } from "./job.ts";
 import { backoffMs, isWorthRetrying } from "./retry.ts";
 
 export type JobEvent =
@@ -8,7 +8,7 @@ export type JobEvent =
   | { type: "stage_succeeded" }
   | { type: "stage_failed"; error: ErrorBody }
   /** A cancel, a passed deadline or a shutdown: the first rung of the ladder. */
-  | { type: "end_requested"; ending: Ending }
+  | { type: "end_requested"; ending: Ending; reason?: string }
   /** The service starts and finds the job as its predecessor left it. */
   | { type: "recovered"; maxCrashes: number };
 
@@ -27,7 +27,7 @@ export function transition(job: Job, event: JobEvent, nowMs: number): Job {
         ...settle(job, nowMs),
         state: "active",
         notBeforeMs: null,
-        stageDeadlineMs: Math.min(nowMs + stageLimitMs(job), job.deadlineMs),
+        stageDeadlineMs: stageDeadlineMs(job, nowMs),
       };
     case "stage_succeeded":
       expect(job, "active", event);
@@ -38,21 +38,29 @@ export function transition(job: Job, event: JobEvent, nowMs: number): Job {
       if (job.ending !== null) return conclude(job, nowMs);
       return failAttempt(settle(job, nowMs), event.error, nowMs);
     case "end_requested":
-      return requestEnd(job, event.ending, nowMs);
+      return requestEnd(job, event, nowMs);
     case "recovered":
       return recover(job, event, nowMs);
   }
 }
 
-function requestEnd(job: Job, ending: Ending, nowMs: number): Job {
+function stageDeadlineMs(job: Job, nowMs: number): number {
+  const leftMs = activeLeftMs(job) ?? Number.POSITIVE_INFINITY;
+  return Math.min(nowMs + Math.min(stageLimitMs(job), leftMs), job.deadlineMs);
+}
+
+type EndRequest = Extract<JobEvent, { type: "end_requested" }>;
+
+function requestEnd(job: Job, { ending, reason }: EndRequest, nowMs: number): Job {
+  const endingReason = reason ?? null;
   if (isFinal(job)) return job;
   if (job.state === "pending") {
     // A shutdown leaves a waiting job where it is: the next start goes on with it.
-    return ending === "shutdown" ? job : conclude({ ...job, ending }, nowMs);
+    return ending === "shutdown" ? job : conclude({ ...job, ending, endingReason }, nowMs);
   }
   // A cancel is what the client asked for, so it also wins over an end that is under way.
   if (job.ending !== null && ending !== "cancel") return job;
-  return { ...job, ending };
+  return { ...job, ending, endingReason };
 }
 
 /** Ends a job for the reason noted in `ending`. A cancel that races the end of a stage wins. */
@@ -60,12 +68,7 @@ function conclude(job: Job, nowMs: number): Job {
   const settled = settle(job, nowMs);
   switch (job.ending) {
     case "cancel":
-      return finish(
-        settled,
-        "cancelled",
-        errorBodyOf("cancelled", describe(job, "cancelled")),
-        nowMs,
-      );
+      return finish(settled, "cancelled", cancelError(job), nowMs);
     case "deadline":
       return failAttempt(settled, deadlineError(job), nowMs);
     case "shutdown":
@@ -78,7 +81,7 @@ function conclude(job: Job, nowMs: number): Job {
 /** Ends a job with an error, or leads it back to where it can be tried again. */
 function failAttempt(job: Job, error: ErrorBody, nowMs: number): Job {
   const waitMs = backoffMs(job);
-  const inTime = nowMs + waitMs < job.deadlineMs;
+  const inTime = nowMs + waitMs < job.deadlineMs && (activeLeftMs(job) ?? 1) > 0;
   const attemptsLeft = job.failures.length + 1 < job.numAttempts;
   if (!inTime || !attemptsLeft || !isWorthRetrying(error)) {
     return finish(job, "failed", error, nowMs);
@@ -133,6 +136,7 @@ function startAgain(job: Job, nowMs: number): Job {
     attempt: job.attempt + 1,
     notBeforeMs: null,
     ending: null,
+    endingReason: null,
     sinceMs: nowMs,
     stageDeadlineMs: null,
   };
@@ -164,13 +168,24 @@ function expect(job: Job, state: Job["state"], event: JobEvent): void {
 const DEADLINE_BOUNDARY = { init: "sandbox", run: "policy", eval: "verifier" } as const;
 
 function deadlineError(job: Job): ErrorBody {
-  const total = job.state === "pending" || job.stageDeadlineMs === job.deadlineMs;
-  const text = total
-    ? `ended by its limit of ${job.limits.totalMs} ms in total`
-    : `ended by the stage's limit of ${stageLimitMs(job)} ms`;
   const boundary = job.state === "pending" ? "service" : DEADLINE_BOUNDARY[job.stage];
-  const error = errorBodyOf("deadline_exceeded", describe(job, text));
+  const error = errorBodyOf("deadline_exceeded", describe(job, `ended by ${passedLimit(job)}`));
   return { ...error, boundary, retryable: boundary !== "policy" };
+}
+
+function passedLimit(job: Job): string {
+  const { stageDeadlineMs, deadlineMs, sinceMs, limits } = job;
+  if (stageDeadlineMs === null || stageDeadlineMs === deadlineMs) {
+    return `its limit of ${limits.totalMs} ms in total`;
+  }
+  const stageMs = stageLimitMs(job);
+  if (stageDeadlineMs - sinceMs < stageMs) return `its limit of ${limits.activeMs} ms of work`;
+  return `the stage's limit of ${stageMs} ms`;
+}
+
+function cancelError(job: Job): ErrorBody {
+  const why = job.endingReason === null ? "" : `: ${job.endingReason}`;
+  return errorBodyOf("cancelled", `${describe(job, "cancelled")}${why}`);
 }
 
 function describe(job: Job, what: string): string {

@@ -15,6 +15,7 @@ const REASONS: Record<Ending, { code: ErrorCode; message: string }> = {
 type LadderParts = Pick<SchedulerParts, "store" | "clock" | "sandboxes" | "settings"> & {
   active: ReadonlyMap<string, ActiveJob>;
   endOverdue(jobIds: string[]): void;
+  endUnleased(jobIds: string[]): void;
   /** Lets the jobs go on that waited to be tried again. */
   releaseDelayed(): void;
   /** The last rung: a fresh thread in the place of one that hangs. */
@@ -55,6 +56,8 @@ export class Ladder {
     if ((this.#parts.store.nextDueMs() ?? Number.POSITIVE_INFINITY) <= nowMs) {
       this.#parts.releaseDelayed();
     }
+    const unleased = this.#parts.store.leases.over(nowMs);
+    if (unleased.length > 0) this.#parts.endUnleased(unleased);
     const grace = this.#parts.settings.cancelGraceMs;
     const stuck = new Set<PoolWorker>();
     for (const entry of this.#parts.active.values()) {

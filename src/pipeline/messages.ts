@@ -1,5 +1,6 @@
 import type { ErrorBody } from "../errors.ts";
 import type { Backend } from "../inference/engine.ts";
+import type { FromTurn, ToTurn } from "../inference/turn-messages.ts";
 import type { Stage } from "../jobs/job.ts";
 import type { ImageSettings } from "../sandbox/images/images.ts";
 import type { DriverName, IsolationLevel, SandboxHandle } from "../sandbox/sandbox.ts";
@@ -7,8 +8,8 @@ import type { TaskSettings } from "../tasks/settings.ts";
 import type { Verdict } from "../verifiers/verdict.ts";
 
 /** Everything that crosses between the main thread and the workers, as plain data. */
-export type ToWorker = Setup | StartStage | CancelStage;
-export type FromWorker = WorkerReady | SandboxStarted | StageFinished;
+export type ToWorker = Setup | StartStage | CancelStage | ToTurn;
+export type FromWorker = WorkerReady | ImageFound | SandboxStarted | StageFinished | FromTurn;
 
 /** The first message to a fresh thread. */
 export type Setup = { type: "setup"; settings: WorkerSettings };
@@ -24,7 +25,7 @@ export type StartStage = {
   options: string;
   /** The job's sandbox, if INIT made one. */
   handle: SandboxHandle | null;
-  /** Chosen once per job; set for RUN where the task kind calls a model. */
+  /** Where its trajectory begins; set for RUN where the task kind calls a model. */
   backend: Backend | null;
   /** What RUN left, for EVAL. */
   outcome: string | null;
@@ -34,6 +35,9 @@ export type StartStage = {
 export type CancelStage = { type: "cancel"; jobId: string; attempt: number; reason: ErrorBody };
 
 export type WorkerReady = { type: "ready" };
+
+/** Sent as soon as the files of a job's image are on the node. */
+export type ImageFound = { type: "image_found"; jobId: string; attempt: number; path: string };
 
 /** Sent as soon as a sandbox exists, so that the main thread can kill it if the worker hangs. */
 export type SandboxStarted = {
@@ -85,6 +89,8 @@ export type WorkerSettings = {
     diskBytes: number;
   };
   engineCallTimeoutMs: number;
+  /** 0: replies are not streamed. */
+  engineStallMs: number;
   maxReplyBytes: number;
   maxOutcomeBytes: number;
   tasks: TaskSettings;

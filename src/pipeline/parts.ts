@@ -1,4 +1,6 @@
 import type { Backend } from "../inference/engine.ts";
+import type { Arrival } from "../inference/registry.ts";
+import type { FromTurn, ToTurn } from "../inference/turn-messages.ts";
 import type { Job, NewJob, Stage } from "../jobs/job.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { SandboxHandle } from "../sandbox/sandbox.ts";
@@ -6,12 +8,20 @@ import type { NewRow, Store } from "../store/store.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { PoolWorker, SpawnWorker } from "./pool.ts";
 
-/** Which inference server a new trajectory goes to. */
+/** On which inference server each trajectory lives, and when it may call it. */
 export interface BackendChooser {
   available(): boolean;
-  /** Counts a trajectory on the chosen backend until `release`. */
-  acquire(preferredId: string | null): Backend;
-  release(id: string): void;
+  /** Chooses one for a trajectory, which lives there until `release`. */
+  acquire(arrival: Arrival): Backend;
+  /** @param whole whether the trajectory came to an end of its own */
+  release(jobId: string, whole: boolean): void;
+  /** What a thread says of its calls. */
+  receive(event: FromTurn): void;
+  /**
+   * @param tell reaches the thread that works on a job
+   * @param wake is called when jobs that wait for a backend may find one
+   */
+  connect(tell: (message: ToTurn) => void, wake: () => void): void;
 }
 
 /** The part of the sandbox layer that the main thread uses. */
@@ -26,6 +36,8 @@ export type SchedulerSettings = {
   pools: Record<Stage, { threads: number; slots: number }>;
   /** Jobs with a sandbox that may be in INIT at once. */
   startsAtOnce: number;
+  /** Images that may be pulled or unpacked at once. */
+  imagesAtOnce: number;
   /** Sandboxes that may be in INIT or waiting for RUN. */
   maxSandboxesAhead: number;
   maxQueuedJobs: number;
@@ -42,6 +54,8 @@ export type SchedulerParts = {
   backends: BackendChooser;
   sandboxes: SandboxKeeper;
   spawn: SpawnWorker;
+  /** Where an image's files are (empty: the default one); null: it may have to be fetched. Quick. */
+  imageOnNode(image: string): string | null;
   settings: SchedulerSettings;
   /** A tick that can't be made durable: the service can't go on. */
   onFatal(error: unknown): void;
@@ -49,8 +63,13 @@ export type SchedulerParts = {
 
 export type ActiveJob = {
   readonly seq: number;
+  readonly client: string;
   job: Job;
   readonly usesSandbox: boolean;
+  /** What its sandbox is made from; empty: the service's default. */
+  readonly image: string;
+  /** It has gone ahead for its image, which is not known to be on the node. */
+  fetching: boolean;
   readonly worker: PoolWorker;
   readonly backendId: string | null;
   /** Everything that may have to be killed for it: RUN has two while it ends. */

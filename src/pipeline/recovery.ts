@@ -13,6 +13,7 @@ export function recoverJobs(
   maxCrashes: number,
 ): { resumed: number; ended: number } {
   return store.transaction(() => {
+    store.leases.renewAll(clock.nowMs());
     let resumed = 0;
     let ended = 0;
     for (const row of store.unfinished()) {

@@ -1,12 +1,18 @@
 import { ServiceError } from "../errors.ts";
+import type { Backend } from "../inference/engine.ts";
+import type { ToTurn } from "../inference/turn-messages.ts";
 import { createJob, type Ending, isFinal, type Job, type Stage } from "../jobs/job.ts";
 import { type JobEvent, transition } from "../jobs/transitions.ts";
 import type { SandboxHandle } from "../sandbox/sandbox.ts";
 import { toJob } from "../store/rows.ts";
 import type { JobResult } from "../store/store.ts";
 import type { JobRow } from "../store/tables.ts";
+import { newAmong } from "./admission.ts";
 import { Batches } from "./batches.ts";
+import { EventFeed } from "./event-feed.ts";
+import { FairShare } from "./fair-share.ts";
 import { Groups } from "./groups.ts";
+import { ImageGate } from "./image-gate.ts";
 import { Ladder } from "./ladder.ts";
 import type { FromWorker, StageFinished } from "./messages.ts";
 import { Parking } from "./parking.ts";
@@ -25,6 +31,7 @@ const DRAIN_POLL_MS = 5;
  */
 export class Scheduler {
   readonly waiters = new Waiters();
+  readonly feed = new EventFeed();
   readonly pools: Record<Stage, Pool>;
   readonly active = new Map<string, ActiveJob>();
   readonly groups: Groups;
@@ -33,6 +40,8 @@ export class Scheduler {
   readonly #ticker: Ticker;
   readonly #ladder: Ladder;
   readonly #parking: Parking;
+  readonly #images: ImageGate;
+  readonly #share = new FairShare();
   #draining = false;
   #unfinished: number;
   /** Answers of attempts that were over. */
@@ -40,7 +49,7 @@ export class Scheduler {
 
   constructor(parts: SchedulerParts) {
     this.#parts = parts;
-    const { store, sandboxes, settings, spawn, onFatal } = parts;
+    const { store, sandboxes, settings, spawn, imageOnNode, onFatal } = parts;
     const pool = (stage: Stage) =>
       new Pool({
         stage,
@@ -52,6 +61,7 @@ export class Scheduler {
     this.pools = { init: pool("init"), run: pool("run"), eval: pool("eval") };
     this.#unfinished = store.unfinishedCounts().reduce((sum, row) => sum + row.count, 0);
     this.#parking = new Parking(sandboxes);
+    this.#images = new ImageGate(settings.imagesAtOnce, imageOnNode);
     this.#ladder = new Ladder({
       ...parts,
       active: this.active,
@@ -59,6 +69,7 @@ export class Scheduler {
         this.#ticker.enqueue(() => {
           for (const id of ids) this.#requestEnd(id, "deadline");
         }),
+      endUnleased: (ids) => this.cancelAll(ids, "its lease was not renewed").catch(onFatal),
       releaseDelayed: () => this.#ticker.enqueue(() => store.releaseDelayed(parts.clock.nowMs())),
       replace: (worker) =>
         this.#workerLost(worker, "worker_unresponsive", "no end was confirmed in time"),
@@ -71,6 +82,8 @@ export class Scheduler {
         for (const pool of Object.values(this.pools)) pool.flush();
       },
     });
+    const wake = () => this.#ticker.enqueue(() => {});
+    parts.backends.connect((message) => this.#tellThread(message), wake);
     this.groups = new Groups({
       ...parts,
       operate: (work) => this.#ticker.operate(work),
@@ -99,14 +112,25 @@ export class Scheduler {
   /** Accepts all of `submissions`, or none. Resolves when they are durable. */
   submit(submissions: Submission[]): Promise<Submitted[]> {
     return this.#ticker.operate(() => {
-      const fresh = this.#withoutKnown(submissions);
-      this.#expectRoom(fresh.size);
+      const fresh = this.#admit(submissions);
       for (const submission of fresh) this.#insert(submission);
       return submissions.map((submission) => ({
         id: submission.job.id,
         created: fresh.has(submission),
       }));
     });
+  }
+
+  /** What `submit` would do, without doing it. */
+  dryRun(submissions: Submission[]): Submitted[] {
+    const fresh = this.#admit(submissions);
+    return submissions.map((one) => ({ id: one.job.id, created: fresh.has(one) }));
+  }
+
+  #admit(submissions: Submission[]): Set<Submission> {
+    const fresh = newAmong(this.#parts.store, submissions);
+    this.#expectRoom(fresh.size);
+    return fresh;
   }
 
   #expectRoom(count: number): void {
@@ -118,7 +142,9 @@ export class Scheduler {
 
   #insert({ job, row }: Submission): number {
     this.#unfinished++;
-    return this.#parts.store.insertJob(createJob(job, this.#parts.clock.nowMs()), row);
+    const created = createJob(job, this.#parts.clock.nowMs());
+    this.#tell(created);
+    return this.#parts.store.insertJob(created, row);
   }
 
   /** The first rung of the ladder, for one job. Null when it does not exist. */
@@ -129,12 +155,28 @@ export class Scheduler {
     });
   }
 
+  /** The same for many, in one durable step. */
+  cancelAll(ids: string[], reason?: string): Promise<void> {
+    return this.#ticker.operate(() => {
+      for (const id of ids) this.#requestEnd(id, "cancel", reason);
+    });
+  }
+
+  /** Renews leases; resolves with the ids that had one to renew. */
+  renew(ids: string[]): Promise<string[]> {
+    return this.#ticker.operate(() => {
+      const nowMs = this.#parts.clock.nowMs();
+      return ids.filter((id) => this.#parts.store.leases.renew(id, nowMs));
+    });
+  }
+
   /** Marks a job; inside a tick only. A waiting job is final at once, an active one is told. */
-  #requestEnd(id: string, ending: Ending): void {
+  #requestEnd(id: string, ending: Ending, reason?: string): void {
+    const request = { type: "end_requested", ending, ...(reason ? { reason } : {}) } as const;
     const nowMs = this.#parts.clock.nowMs();
     const entry = this.active.get(id);
     if (entry) {
-      const next = transition(entry.job, { type: "end_requested", ending }, nowMs);
+      const next = transition(entry.job, request, nowMs);
       if (next.ending === entry.job.ending) return;
       entry.job = next;
       this.#parts.store.updateJob(entry.seq, next);
@@ -144,7 +186,7 @@ export class Scheduler {
     const row = this.#parts.store.jobById(id);
     if (!row) return;
     const job = toJob(row);
-    const next = transition(job, { type: "end_requested", ending }, nowMs);
+    const next = transition(job, request, nowMs);
     if (next !== job) this.#settle(row.seq, next);
   }
 
@@ -177,39 +219,36 @@ export class Scheduler {
     return { handedBack };
   }
 
-  #withoutKnown(submissions: Submission[]): Set<Submission> {
-    const fresh = new Set<Submission>();
-    const bodies = new Map<string, string>();
-    for (const [index, submission] of submissions.entries()) {
-      const { id } = submission.job;
-      const known = bodies.get(id) ?? this.#parts.store.jobById(id)?.body_sha256;
-      if (known === undefined) fresh.add(submission);
-      else if (known !== submission.row.bodySha256) {
-        throw new ServiceError("id_conflict", `rollout "${id}" exists with another body`, {
-          field: `rollouts[${index}].id`,
-          mend: "use a new id for a new rollout",
-        });
-      }
-      bodies.set(id, submission.row.bodySha256);
-    }
-    return fresh;
-  }
-
   /** Later stages first: what has begun is finished before more is begun. */
   #fillSlots(): void {
     if (this.#draining) return;
     this.batches.replenish();
-    for (const stage of ["eval", "run", "init"] as const) {
-      const limit = this.pools[stage].freeSlots();
-      if (limit <= 0) continue;
-      let starts = stage === "init" ? this.#sandboxStartsAllowed() : limit;
-      const sandbox = starts > 0;
-      const backend = stage !== "run" || this.#parts.backends.available();
-      for (const row of this.#parts.store.claimable({ stage, limit, sandbox, backend })) {
-        if (row.uses_sandbox && starts-- <= 0) continue;
-        this.#claim(row);
-      }
+    this.#fill("eval");
+    this.#fill("run");
+    // Jobs that have to wait for their image may have kept others out of the list.
+    while (this.#fill("init")) {}
+  }
+
+  /** Returns whether more jobs are barred than before. */
+  #fill(stage: Stage): boolean {
+    const isInit = stage === "init";
+    const limit = this.pools[stage].freeSlots() + (isInit ? this.#images.fetching : 0);
+    if (limit <= 0) return false;
+    let starts = isInit ? this.#sandboxStartsAllowed() : limit;
+    const sandbox = starts > 0;
+    const backend = stage !== "run" || this.#parts.backends.available();
+    const barred = isInit ? this.#images.barred : [];
+    const filter = { stage, limit, sandbox, backend, barred };
+    for (const row of this.#share.candidates(this.#parts.store, this.active, filter)) {
+      if (row.uses_sandbox && starts <= 0) continue;
+      const next = isInit && row.uses_sandbox ? this.#images.enter(row.image ?? "") : "start";
+      if (next === "wait") continue;
+      // Each that is placed may take the room of the next.
+      if (stage === "run" && row.needs_backend && !this.#parts.backends.available()) continue;
+      if (next === "start") starts -= row.uses_sandbox;
+      this.#claim(row, next === "fetch");
     }
+    return isInit && this.#images.barred.length > barred.length;
   }
 
   /** How many more rollouts would find a slot of RUN, or be made ready for one. */
@@ -224,17 +263,17 @@ export class Scheduler {
   #sandboxStartsAllowed(): number {
     const { startsAtOnce, maxSandboxesAhead } = this.#parts.settings;
     let starting = 0;
-    for (const { job, usesSandbox } of this.active.values()) {
-      if (usesSandbox && job.stage === "init") starting++;
+    for (const { job, usesSandbox, fetching } of this.active.values()) {
+      if (usesSandbox && job.stage === "init" && !fetching) starting++;
     }
     const ahead = starting + this.#parking.waitingFor("run");
     return Math.min(startsAtOnce - starting, maxSandboxesAhead - ahead);
   }
 
-  #claim(row: JobRow): void {
+  #claim(row: JobRow, fetching: boolean): void {
     const job = transition(toJob(row), { type: "stage_started" }, this.#parts.clock.nowMs());
     const needsBackend = job.stage === "run" && row.needs_backend === 1;
-    const backend = needsBackend ? this.#parts.backends.acquire(row.backend_id) : null;
+    const backend = needsBackend ? this.#placeOf(row) : null;
     const handle = this.#parking.take(job.id);
     const worker = this.pools[job.stage].start({
       type: "start",
@@ -249,10 +288,14 @@ export class Scheduler {
       outcome: row.outcome,
     });
     this.#parts.store.updateJob(row.seq, job, backend ? { backendId: backend.id } : {});
+    this.#tell(job);
     this.active.set(job.id, {
       seq: row.seq,
+      client: row.client,
       job,
       usesSandbox: row.uses_sandbox === 1,
+      image: row.image ?? "",
+      fetching,
       worker,
       backendId: backend?.id ?? null,
       handles: handle ? [handle] : [],
@@ -261,9 +304,26 @@ export class Scheduler {
     });
   }
 
+  /** Rollouts of the same instance are a group. */
+  #placeOf({ id: jobId, seq: ordinal, backend_id: preferredId, instance }: JobRow): Backend {
+    const group = Bun.hash(instance).toString(36);
+    return this.#parts.backends.acquire({ jobId, ordinal, group, preferredId });
+  }
+
+  /** To the thread that works on a job. Nothing of it is durable, so it waits for no commit. */
+  #tellThread(message: ToTurn): void {
+    const entry = this.active.get(message.jobId);
+    if (!entry || entry.job.attempt !== message.attempt) return;
+    if (entry.worker.outbox.push(message) > 1) return;
+    queueMicrotask(() => this.pools[entry.worker.stage].flush());
+  }
+
   #receive(events: FromWorker[]): void {
     for (const event of events) {
       if (event.type === "sandbox_started") this.#noteSandbox(event);
+      else if (event.type === "image_found") this.#ticker.enqueue(() => this.#imageFound(event));
+      else if (event.type === "turn_wanted" || event.type === "turn_ended")
+        this.#parts.backends.receive(event);
       else if (event.type === "stage_finished")
         this.#ticker.enqueue(() => this.#stageFinished(event));
     }
@@ -273,6 +333,14 @@ export class Scheduler {
     const entry = this.active.get(event.jobId);
     if (entry && entry.job.attempt === event.attempt) entry.handles.push(event.handle);
     else this.#parts.sandboxes.kill(event.handle);
+  }
+
+  /** Its other jobs may start now. */
+  #imageFound(event: Extract<FromWorker, { type: "image_found" }>): void {
+    const entry = this.active.get(event.jobId);
+    if (entry?.job.attempt !== event.attempt) return;
+    entry.fetching = false;
+    this.#images.found(entry.image, event.path);
   }
 
   #stageFinished(event: StageFinished): void {
@@ -306,7 +374,10 @@ export class Scheduler {
     const next = transition(entry.job, event, this.#parts.clock.nowMs());
     this.active.delete(next.id);
     entry.worker.jobIds.delete(next.id);
-    if (entry.backendId) this.#parts.backends.release(entry.backendId);
+    if (entry.fetching) this.#images.left(entry.image);
+    if (entry.backendId) {
+      this.#parts.backends.release(next.id, event.type === "stage_succeeded");
+    }
     // A verdict that lost the race against a cancel is not a reward.
     if (next.state !== "succeeded") delete result.verdict;
     this.#settle(entry.seq, next, result, handle);
@@ -318,10 +389,15 @@ export class Scheduler {
     const goesOn = next.state === "pending" && next.stage !== "init" && !this.#isSpare(next);
     if (sandbox && goesOn) this.#parking.park(next.id, sandbox, next.stage);
     if (sandbox && !goesOn) this.#parking.end(sandbox);
+    this.#tell(next);
     if (!isFinal(next)) return;
     this.#unfinished--;
     this.groups.jobEnded(seq);
     this.#ticker.afterCommit(() => this.waiters.notify(next.id));
+  }
+
+  #tell(job: Job): void {
+    this.#ticker.afterCommit(() => this.feed.publish(job));
   }
 
   /** EVAL's fresh sandbox, where as many wait already as may: EVAL then starts it itself. */

@@ -32,6 +32,10 @@ export type RolloutView = {
   isolation: "A" | "B" | null;
   /** Units: milliseconds; times of attempts before the last are included. */
   timings: Record<Stage, StageTimes>;
+  labels: Record<string, string>;
+  priority: number;
+  /** When it is cancelled unless its lease is renewed; null where it has none. */
+  lease_until: string | null;
   created_at: string;
   finished_at: string | null;
 };
@@ -61,9 +65,16 @@ export function viewRollout(row: JobRow): RolloutView {
       run: { queued_ms: row.run_queued_ms, active_ms: row.run_active_ms },
       eval: { queued_ms: row.eval_queued_ms, active_ms: row.eval_active_ms },
     },
+    labels: row.labels === null ? {} : JSON.parse(row.labels),
+    priority: row.priority,
+    lease_until: row.finished_ms === null ? viewTime(row.lease_until_ms) : null,
     created_at: new Date(row.created_ms).toISOString(),
-    finished_at: row.finished_ms === null ? null : new Date(row.finished_ms).toISOString(),
+    finished_at: viewTime(row.finished_ms),
   };
+}
+
+function viewTime(ms: number | null): string | null {
+  return ms === null ? null : new Date(ms).toISOString();
 }
 
 function viewFailure({ attempt, stage, atMs, error }: AttemptFailure): FailureView {

@@ -29,13 +29,19 @@ export async function listen(
     // The routes bound a body themselves, to answer with a typed error.
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     fetch: (request: Request, server: Bun.Server<undefined>) =>
-      app.fetch(request, { keepOpen: () => server.timeout(request, 0) }),
+      app.fetch(request, {
+        keepOpen: () => server.timeout(request, 0),
+        client: server.requestIP(request)?.address ?? "socket",
+      }),
   };
   await freeSocket(socket);
   const umask = process.umask(0o177);
   let unix: Bun.Server<undefined>;
   try {
-    unix = Bun.serve({ ...options, unix: socket });
+    // `server.timeout` has no effect here, so a long poll would be cut. Only this user can open the socket.
+    unix = Bun.serve({ ...options, unix: socket, idleTimeout: 0 } as typeof options & {
+      unix: string;
+    });
   } finally {
     process.umask(umask);
   }

@@ -1,4 +1,5 @@
 import type { EngineChoice, EngineProfile } from "../inference/engine-profile.ts";
+import type { Leaving } from "../inference/registry.ts";
 import type { BatchSubmission } from "../pipeline/batches.ts";
 import type { GroupSubmission } from "../pipeline/groups.ts";
 import type { Submission } from "../pipeline/parts.ts";
@@ -7,6 +8,7 @@ import type { BatchRequest, GroupBase } from "../protocol/batch.ts";
 import type { GroupRequest } from "../protocol/group.ts";
 import type { RolloutRequest } from "../protocol/rollout.ts";
 import type { Store } from "../store/store.ts";
+import type { Gate } from "./gate.ts";
 
 export type BackendView = {
   id: string;
@@ -14,10 +16,38 @@ export type BackendView = {
   model: string;
   /** Trajectories that live on it now. */
   in_flight: number;
+  /** Calls of theirs that it works on. */
+  turns: number;
+  /** `draining` takes no new trajectories; `ejected` and `trial` were found failing, see `why`. */
+  state: "healthy" | "trial" | "ejected" | "draining";
+  why: string | null;
+  load: LoadView;
   /** What its probe found; null for one that was added before probes looked. */
   engine: EngineProfile | null;
   /** The model's Hugging Face folder; without one its rollouts are in text mode. */
   model_dir: string | null;
+};
+
+/** Units: tokens, of the trajectories that live there; requests of the engine; a share of its memory. */
+export type LoadView = {
+  context_tokens: number;
+  expected_tokens: number;
+  running: number | null;
+  waiting: number | null;
+  kv_use: number | null;
+};
+
+/** Why a trajectory went where it is. */
+export type DecisionView = {
+  at_ms: number;
+  job_id: string;
+  backend_id: string;
+  policy: string;
+  reason: string;
+  from: string | null;
+  cause: string | null;
+  scores: { id: string; score: number | null }[];
+  excluded: { id: string; why: string }[];
 };
 
 export type AddBackend = {
@@ -32,10 +62,14 @@ export type AddBackend = {
 /** The inference servers as the routes use them. */
 export interface Backends {
   list(): BackendView[];
-  /** Probes and adds one; adding it again changes nothing. @throws ServiceError `engine_*` */
+  /** Probes and adds one, or opens one again. @throws ServiceError `engine_*`, `backend_differs` */
   add(request: AddBackend, signal: AbortSignal): Promise<BackendView>;
-  /** False when there is none of that id. Trajectories that live on it go on. */
-  remove(id: string): boolean;
+  /** False when there is none of that id. Trajectories that live on it end there, or go on elsewhere. */
+  remove(id: string, trajectories: Leaving): boolean;
+  /** As `remove`, but it stays in the list until it is removed, or added again. */
+  drain(id: string, trajectories: Leaving): boolean;
+  /** The newest decisions first; of one backend, or of all. */
+  decisions(limit: number, id?: string): DecisionView[];
 }
 
 /** What the routes are made of. */
@@ -50,11 +84,17 @@ export type ServerParts = {
   acceptBatch(request: BatchRequest): BatchSubmission;
   /** Instances that are added to a batch later. */
   acceptInstances(base: GroupBase, instances: GroupRequest["instance"][]): GroupSubmission[];
+  gate: Gate;
   maxBodyBytes: number;
   version: string;
 };
 
 /** Bun's server, as far as a handler needs it. */
 export type ServerEnv = {
-  Bindings: { keepOpen(): void };
+  Bindings: {
+    /** Exempts the request from the limit of silence. */
+    keepOpen(): void;
+    /** Who asks: the name of its token, or where it comes from. */
+    client: string;
+  };
 };

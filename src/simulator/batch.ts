@@ -15,6 +15,8 @@ export type Work = {
   outputIds: readonly number[];
   salt: string;
   signal: AbortSignal;
+  /** Told now and then how many tokens are made, while they are fewer than all. */
+  onProgress?: ((made: number) => void) | undefined;
 };
 
 export type Done = {
@@ -25,6 +27,8 @@ export type Done = {
   /** Where in the output the engine's weights changed, oldest first. */
   marks: { version: string; end: number }[];
 };
+
+const MIN_PROGRESS_MS = 10;
 
 type Request = Work & {
   queuedMs: number;
@@ -53,6 +57,7 @@ export class Batch {
   #stepsAtMs = 0;
   #prefillFreeMs = 0;
   #timer: Timer | undefined;
+  #progressTimer: Timer | undefined;
 
   constructor(performance: Performance, kv: KvCache) {
     this.#performance = performance;
@@ -134,7 +139,30 @@ export class Batch {
     request.fromStep = this.#steps;
     request.untilStep = this.#steps + request.outputIds.length;
     if (this.#stepMs === 0) this.#end(request, request.outputIds.length);
-    else this.#schedule();
+    else {
+      if (request.onProgress) this.#watch();
+      this.#schedule();
+    }
+  }
+
+  /** Tells the streaming requests how far they are, at most a hundred times a second. */
+  #watch(): void {
+    this.#progressTimer ??= setInterval(
+      () => {
+        this.#advance();
+        let streaming = false;
+        for (const request of this.#decoding) {
+          if (!request.onProgress) continue;
+          streaming = true;
+          const made = this.#progressOf(request);
+          if (made > 0 && made < request.outputIds.length) request.onProgress(made);
+        }
+        if (streaming) return;
+        clearInterval(this.#progressTimer);
+        this.#progressTimer = undefined;
+      },
+      Math.max(this.#stepMs, MIN_PROGRESS_MS),
+    );
   }
 
   get #stepMs(): number {

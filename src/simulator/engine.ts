@@ -14,6 +14,8 @@ export type Call = {
   stop: readonly (readonly number[])[];
   salt: string;
   signal: AbortSignal;
+  /** Gets new tokens as they are made, but the last ones. */
+  onTokens?: ((ids: number[], logprobs: number[]) => void) | undefined;
 };
 
 /** What came of a call. Shapes: `ids` and `logprobs` both have length n. */
@@ -63,8 +65,17 @@ export class SimulatedEngine {
 
   async generate(call: Call): Promise<Sampled> {
     const { ids, finish, matchedId } = cut(call);
-    const { promptIds, salt, signal } = call;
-    const done = await this.batch.run({ promptIds, outputIds: ids, salt, signal });
+    const { promptIds, salt, signal, onTokens } = call;
+    const logprobsOf = (made: number[], from: number) =>
+      made.map((id, at) => this.#logprob(promptIds.length + from + at, id));
+    let told = 0;
+    const tell = (made: number) => {
+      const tokens = ids.slice(told, made);
+      if (tokens.length > 0) onTokens?.(tokens, logprobsOf(tokens, told));
+      told = made;
+    };
+    const onProgress = onTokens && tell;
+    const done = await this.batch.run({ promptIds, outputIds: ids, salt, signal, onProgress });
     const { cachedTokens, queueMs, generated, marks } = done;
     const whole = generated === ids.length;
     const made = whole ? ids : ids.slice(0, generated);
@@ -73,7 +84,7 @@ export class SimulatedEngine {
     this.counters.generatedTokens += made.length;
     return {
       ids: made,
-      logprobs: made.map((id, at) => this.#logprob(promptIds.length + at, id)),
+      logprobs: logprobsOf(made, 0),
       finish: whole ? finish : "abort",
       matchedId: whole ? matchedId : null,
       promptTokens: promptIds.length,

@@ -6,6 +6,7 @@ import type { Fault, FaultSource } from "./faults.ts";
 import { type Answer, answer, understand } from "./model.ts";
 import { type Policy, Unscripted } from "./policy.ts";
 import { uniform } from "./random.ts";
+import { streamedReply } from "./streamed-reply.ts";
 import type { SimulatedTokenizer } from "./tokenizer.ts";
 import { type Asking, type Exchange, errorBody, type Format } from "./wires/format.ts";
 
@@ -64,7 +65,7 @@ async function generate(
 ): Promise<Response> {
   const { engine, tokenizer, policy } = serving;
   const { signal } = request;
-  const { asking, write } = await readRequest(format, request);
+  const { asking, write, pieces } = await readRequest(format, request);
   const promptIds = idsOf(asking, tokenizer);
   const messages = "messages" in asking.prompt ? asking.prompt.messages : null;
   const prompt = { ids: promptIds, messages };
@@ -82,20 +83,18 @@ async function generate(
   const stop = asking.stop.map((text) => tokenizer.encode(text));
   const { ids: outputIds, finish } = answered;
   const call = { promptIds, outputIds, finish, maxTokens, stopTokenIds, stop, salt, signal };
-  const sampled = await engine.generate(call);
-  const { running, waiting } = engine.batch;
-  const body = write({
-    requestId: request.headers.get("x-request-id") ?? String(number),
-    model: serving.model,
-    promptIds,
-    sampled: fault ? spoil(fault, sampled) : sampled,
+  const requestId = request.headers.get("x-request-id") ?? String(number);
+  const told = (sampled: Sampled) => ({
+    ...{ requestId, promptIds, sampled, tokenizer, model: serving.model },
     said: saidOf(answered, sampled, tokenizer),
     turn: understood.turn ?? 0,
     weightVersion: engine.weightVersion,
-    running,
-    waiting,
-    tokenizer,
+    running: engine.batch.running,
+    waiting: engine.batch.waiting,
   });
+  if (pieces) return streamedReply({ serving, call, pieces, told, fault });
+  const sampled = await engine.generate(call);
+  const body = write(told(fault ? spoil(fault, sampled) : sampled));
   if (body instanceof Response) return body;
   return fault ? spoiltReply(fault, JSON.stringify(body)) : Response.json(body);
 }
@@ -150,7 +149,7 @@ function saidOf(answered: Answer, sampled: Sampled, tokenizer: SimulatedTokenize
   return { content: whole, toolCalls: [], finishReason: sampled.finish };
 }
 
-function spoil({ kind }: Fault, sampled: Sampled): Sampled {
+export function spoil<T extends Pick<Sampled, "ids" | "logprobs">>({ kind }: Fault, sampled: T): T {
   const { ids, logprobs } = sampled;
   if (kind === "lengths") return { ...sampled, logprobs: logprobs.slice(1) };
   if (kind === "nan") return { ...sampled, logprobs: logprobs.with(0, Number.NaN) };
@@ -168,9 +167,11 @@ function statusFault({ status, retryAfterS }: Fault): Response {
   return response;
 }
 
+export const GARBAGE = "\u0000<html>not what you asked for";
+
 function spoiltReply({ kind }: Fault, text: string): Response {
   const headers = { "Content-Type": "application/json" };
-  if (kind === "garbage") return new Response("\u0000<html>not what you asked for", { headers });
+  if (kind === "garbage") return new Response(GARBAGE, { headers });
   if (kind !== "truncate") return new Response(text, { headers });
   return new Response(brokenStream(text.slice(0, text.length / 2)), { headers });
 }

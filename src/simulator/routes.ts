@@ -28,10 +28,10 @@ type Route = {
 
 const VLLM: SimulatedWire[] = ["all", "vllm"];
 const ANY_VLLM: SimulatedWire[] = [...VLLM, "vllm-old"];
-const SGLANG: SimulatedWire[] = ["all", "sglang"];
-const CHAT: SimulatedWire[] = [...ANY_VLLM, "sglang", "openai"];
-const TOKENIZING: SimulatedWire[] = [...ANY_VLLM, "sglang"];
-const WEIGHTS: SimulatedWire[] = [...VLLM, "sglang"];
+const SGLANG: SimulatedWire[] = ["all", "sglang", "sglang-old"];
+const CHAT: SimulatedWire[] = [...ANY_VLLM, "sglang", "sglang-old", "openai"];
+const TOKENIZING: SimulatedWire[] = [...ANY_VLLM, "sglang", "sglang-old"];
+const WEIGHTS: SimulatedWire[] = [...VLLM, "sglang", "sglang-old"];
 
 function routesOf(wire: SimulatedWire): Route[] {
   const model = (format: Format) => (serving: Serving, request: Request) =>
@@ -62,11 +62,11 @@ function routesOf(wire: SimulatedWire): Route[] {
 
 /** SGLang and ProRL share a path; where both are served, the prompt's name tells them apart. */
 function generateOf(wire: SimulatedWire): Format {
-  if (wire === "sglang") return sglangGenerate;
+  if (wire === "sglang" || wire === "sglang-old") return sglangGenerate(wire === "sglang-old");
   if (wire === "prorl") return prorlGenerate;
   return (body) => {
     const isProrl = typeof body === "object" && body !== null && "prompt_ids" in body;
-    return isProrl ? prorlGenerate(body) : sglangGenerate(body);
+    return isProrl ? prorlGenerate(body) : sglangGenerate(false)(body);
   };
 }
 

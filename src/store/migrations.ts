@@ -131,6 +131,45 @@ const MIGRATIONS: string[] = [
   ALTER TABLE jobs ADD COLUMN sample INTEGER CHECK ((sample IS NULL) = (group_seq IS NULL));
   ALTER TABLE jobs ADD COLUMN sampled_tokens INTEGER;
   CREATE INDEX jobs_of_group ON jobs (group_seq, seq) WHERE group_seq IS NOT NULL;`,
+  `ALTER TABLE jobs ADD COLUMN client TEXT NOT NULL DEFAULT '';
+  ALTER TABLE jobs ADD COLUMN priority INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE jobs ADD COLUMN queue_key INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE jobs ADD COLUMN labels TEXT;
+  ALTER TABLE jobs ADD COLUMN lease_ms INTEGER;
+  ALTER TABLE jobs ADD COLUMN lease_until_ms INTEGER;
+  ALTER TABLE jobs ADD COLUMN callback_url TEXT;
+  ALTER TABLE jobs ADD COLUMN ending_reason TEXT;
+  UPDATE jobs SET queue_key = created_ms;
+  DROP INDEX jobs_claimable;
+  CREATE INDEX jobs_claimable ON jobs (stage, client, queue_key, seq)
+    WHERE state = 'pending' AND not_before_ms IS NULL;
+  DROP INDEX jobs_pending_deadline;
+  CREATE INDEX jobs_deadline ON jobs (deadline_ms) WHERE finished_ms IS NULL;
+  CREATE INDEX jobs_leased ON jobs (lease_until_ms)
+    WHERE lease_until_ms IS NOT NULL AND finished_ms IS NULL;
+  DROP INDEX jobs_active;
+  CREATE INDEX jobs_unfinished ON jobs (seq) WHERE finished_ms IS NULL;
+  CREATE INDEX jobs_final ON jobs (state, seq) WHERE finished_ms IS NOT NULL;
+  CREATE INDEX jobs_kind ON jobs (task_kind, seq);
+  CREATE TABLE labels (
+    name TEXT NOT NULL,
+    value TEXT NOT NULL,
+    job_seq INTEGER NOT NULL REFERENCES jobs (seq),
+    PRIMARY KEY (name, value, job_seq)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX labels_of_job ON labels (job_seq);
+  CREATE TABLE callbacks (
+    job_seq INTEGER PRIMARY KEY REFERENCES jobs (seq),
+    attempts INTEGER NOT NULL,
+    due_ms INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX callbacks_due ON callbacks (due_ms);`,
+  `ALTER TABLE backends ADD COLUMN routed INTEGER NOT NULL DEFAULT 0`,
+  // The image is in the index, so that jobs whose image is fetched are passed over without being read.
+  `ALTER TABLE jobs ADD COLUMN image TEXT;
+  DROP INDEX jobs_claimable;
+  CREATE INDEX jobs_claimable ON jobs (stage, client, queue_key, seq, image)
+    WHERE state = 'pending' AND not_before_ms IS NULL;`,
 ];
 
 /** Brings the schema to this version's. @throws ServiceError when a newer rolloutd wrote the file. */

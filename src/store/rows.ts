@@ -20,6 +20,7 @@ export type JobColumns = Pick<
   | "error"
   | "finished_ms"
   | "failures"
+  | "ending_reason"
   | "not_before_ms"
 >;
 
@@ -34,6 +35,7 @@ export function toJob(row: JobRow): Job {
     failures: row.failures === null ? [] : JSON.parse(row.failures),
     notBeforeMs: row.not_before_ms,
     ending: row.ending,
+    endingReason: row.ending_reason,
     limits: JSON.parse(row.limits),
     evalFromRecord: row.eval_from_record === 1,
     createdMs: row.created_ms,
@@ -57,6 +59,7 @@ export function toColumns(job: Job): JobColumns {
     attempt: job.attempt,
     crashes: job.crashes,
     ending: job.ending,
+    ending_reason: job.endingReason,
     since_ms: job.sinceMs,
     stage_deadline_ms: job.stageDeadlineMs,
     init_queued_ms: job.timings.init.queuedMs,

@@ -1,16 +1,20 @@
 import type { Database } from "bun:sqlite";
-import { and, asc, eq, gt, inArray, isNotNull, lte, or, type SQL, sql } from "drizzle-orm";
+import { and, asc, eq, isNotNull, isNull, lte, type SQL, sql } from "drizzle-orm";
 import { type BunSQLiteDatabase, drizzle } from "drizzle-orm/bun-sqlite";
 import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
 import type { Job, Stage, State } from "../jobs/job.ts";
 import { isFinal } from "../jobs/job.ts";
+import { queueKey } from "../jobs/queue-key.ts";
 import type { Verdict } from "../verifiers/verdict.ts";
 import { BatchStore } from "./batch-store.ts";
+import { CallbackTable } from "./callbacks.ts";
 import { closeDatabase, openDatabase } from "./database.ts";
 import { GroupStore } from "./group-store.ts";
 import { InstanceStore } from "./instance-store.ts";
+import { LeaseTable } from "./leases.ts";
+import { type ListFilter, type ListPage, listJobs } from "./listing.ts";
 import { toColumns } from "./rows.ts";
-import { type BackendRow, backends, type JobRow, jobs, trajectories } from "./tables.ts";
+import { type BackendRow, backends, type JobRow, jobs, labels, trajectories } from "./tables.ts";
 
 /** What a stage leaves in the row besides the job's life. Absent: unchanged. */
 export type JobResult = {
@@ -26,23 +30,32 @@ export type NewRow = {
   taskKind: string;
   usesSandbox: boolean;
   needsBackend: boolean;
+  /** The image that its sandbox is made from; null: the service's default. */
+  image: string | null;
   instance: string;
   options: string;
   /** Of a job that begins with EVAL: what another job's RUN left, and that job's id. */
   rescore?: { of: string; outcome: string };
   /** Where the job is a sample of a group. */
   member?: { groupSeq: number; sample: number };
+  /** Who submitted it; the service's own work has none. */
+  client?: string;
+  priority?: number;
+  labels?: Record<string, string>;
+  /** How long its client may be silent before it is cancelled. Units: milliseconds. */
+  leaseMs?: number;
+  callbackUrl?: string;
 };
 
-/** Which waiting jobs may be claimed now. */
-export type ClaimFilter = { stage: Stage; limit: number; sandbox: boolean; backend: boolean };
-
-export type ListFilter = {
-  states?: State[];
+/** Which waiting jobs of a client may be claimed now. */
+export type ClaimFilter = {
+  stage: Stage;
+  client: string;
   limit: number;
-  /** Jobs behind this position: of submission, or of finishing when `order` says so. */
-  after: number;
-  order: "submitted" | "finished";
+  sandbox: boolean;
+  backend: boolean;
+  /** Images whose jobs with a sandbox are left out; empty: the default one. */
+  barred: string[];
 };
 
 /**
@@ -56,6 +69,9 @@ export class Store implements Disposable {
   readonly groups: GroupStore;
   readonly batches: BatchStore;
   readonly instances: InstanceStore;
+  readonly #clientsWaiting;
+  readonly callbacks: CallbackTable;
+  readonly leases: LeaseTable;
   #finishedSeq: number;
 
   constructor(dataDir: string) {
@@ -65,6 +81,9 @@ export class Store implements Disposable {
     this.groups = new GroupStore(this.#db);
     this.batches = new BatchStore(this.#db);
     this.instances = new InstanceStore(this.#db);
+    this.#clientsWaiting = this.#raw.query<{ client: string }, [string]>(CLIENTS_WAITING);
+    this.callbacks = new CallbackTable(this.#raw);
+    this.leases = new LeaseTable(this.#raw);
     const last = this.#db
       .select({ seq: sql<number>`coalesce(max(${jobs.finished_seq}), 0)` })
       .from(jobs)
@@ -96,6 +115,7 @@ export class Store implements Disposable {
       task_kind: row.taskKind,
       uses_sandbox: row.usesSandbox ? 1 : 0,
       needs_backend: row.needsBackend ? 1 : 0,
+      image: row.image,
       instance: row.instance,
       options: row.options,
       limits: JSON.stringify(job.limits),
@@ -107,8 +127,19 @@ export class Store implements Disposable {
       sample: row.member?.sample ?? null,
       created_ms: job.createdMs,
       deadline_ms: job.deadlineMs,
+      client: row.client ?? "",
+      priority: row.priority ?? 0,
+      queue_key: queueKey(job.createdMs, row.priority ?? 0),
+      labels: row.labels ? JSON.stringify(row.labels) : null,
+      lease_ms: row.leaseMs ?? null,
+      lease_until_ms: row.leaseMs === undefined ? null : job.createdMs + row.leaseMs,
+      callback_url: row.callbackUrl ?? null,
     }) as { seq: number };
-    return inserted.seq;
+    const job_seq = inserted.seq;
+    for (const [name, value] of Object.entries(row.labels ?? {})) {
+      this.#statements.label.run({ name, value, job_seq });
+    }
+    return job_seq;
   }
 
   updateJob(seq: number, job: Job, result: JobResult = {}): void {
@@ -126,6 +157,7 @@ export class Store implements Disposable {
       verdict: verdict ? JSON.stringify(verdict) : null,
       reward: verdict?.reward ?? null,
     });
+    if (job.finishedMs !== null) this.callbacks.note(seq, job.finishedMs);
     // What a former attempt recorded is not shown as if it belonged to the next one.
     if (job.state === "pending" && job.stage === "init") this.#statements.forget.run({ seq });
   }
@@ -165,12 +197,19 @@ export class Store implements Disposable {
     return this.#db.select().from(jobs).where(eq(jobs.seq, seq)).get() ?? null;
   }
 
-  claimable({ stage, limit, sandbox, backend }: ClaimFilter): JobRow[] {
+  /** Clients with jobs that wait for a stage, at most a thousand. */
+  clientsWaiting(stage: Stage): string[] {
+    return this.#clientsWaiting.all(stage).map(({ client }) => client);
+  }
+
+  claimable({ stage, client, limit, sandbox, backend, barred }: ClaimFilter): JobRow[] {
     return this.#statements.claimable.all({
       stage,
+      client,
       limit,
       sandbox: sandbox ? 1 : 0,
       backend: backend ? 1 : 0,
+      barred: JSON.stringify(barred),
     });
   }
 
@@ -178,7 +217,7 @@ export class Store implements Disposable {
     return this.#db
       .select()
       .from(jobs)
-      .where(and(eq(jobs.state, "pending"), lte(jobs.deadline_ms, nowMs)))
+      .where(and(isNull(jobs.finished_ms), eq(jobs.state, "pending"), lte(jobs.deadline_ms, nowMs)))
       .limit(1000)
       .all();
   }
@@ -187,23 +226,13 @@ export class Store implements Disposable {
     return this.#db
       .select()
       .from(jobs)
-      .where(inArray(jobs.state, ["pending", "active"]))
+      .where(isNull(jobs.finished_ms))
       .orderBy(asc(jobs.seq))
       .all();
   }
 
-  list({ states, limit, after, order }: ListFilter): JobRow[] {
-    const position = order === "finished" ? jobs.finished_seq : jobs.seq;
-    const conditions: (SQL | undefined)[] = [gt(position, after)];
-    if (order === "finished") conditions.push(isNotNull(jobs.finished_seq));
-    if (states) conditions.push(inArray(jobs.state, states));
-    return this.#db
-      .select()
-      .from(jobs)
-      .where(and(...conditions))
-      .orderBy(asc(position))
-      .limit(limit)
-      .all();
+  list(filter: ListFilter): ListPage {
+    return listJobs(this.#raw, filter);
   }
 
   /** How many jobs wait or work, by stage. */
@@ -211,7 +240,7 @@ export class Store implements Disposable {
     return this.#db
       .select({ stage: jobs.stage, state: jobs.state, count: sql<number>`count(*)` })
       .from(jobs)
-      .where(or(eq(jobs.state, "pending"), eq(jobs.state, "active")))
+      .where(isNull(jobs.finished_ms))
       .groupBy(jobs.stage, jobs.state)
       .all();
   }
@@ -228,6 +257,12 @@ export class Store implements Disposable {
       .run();
   }
 
+  /** What another probe of a backend found. */
+  saveProfile(id: string, profile: object | null): void {
+    const text = profile === null ? null : JSON.stringify(profile);
+    this.#db.update(backends).set({ profile: text }).where(eq(backends.id, id)).run();
+  }
+
   deleteBackend(id: string): void {
     this.#db.delete(backends).where(eq(backends.id, id)).run();
   }
@@ -236,6 +271,18 @@ export class Store implements Disposable {
     closeDatabase(this.#raw);
   }
 }
+
+/** Steps from one client to the next on the index of claimable jobs, whatever number of jobs each has. */
+const CLIENTS_WAITING = `
+  WITH RECURSIVE waiting (client) AS (
+    SELECT min(client) FROM jobs
+      WHERE stage = ?1 AND state = 'pending' AND not_before_ms IS NULL
+    UNION ALL
+    SELECT (SELECT min(client) FROM jobs WHERE stage = ?1 AND state = 'pending'
+      AND not_before_ms IS NULL AND client > waiting.client)
+    FROM waiting WHERE client IS NOT NULL
+  )
+  SELECT client FROM waiting WHERE client IS NOT NULL LIMIT 1000`;
 
 /** A new value, or the old one; but a job that is in INIT (again) has nothing of a former attempt. */
 function keptUnlessInit(column: SQLiteColumn, name: string): SQL {
@@ -251,6 +298,7 @@ function prepareStatements(db: BunSQLiteDatabase) {
     attempt: p("attempt"),
     crashes: p("crashes"),
     ending: p("ending"),
+    ending_reason: p("ending_reason"),
     since_ms: p("since_ms"),
     stage_deadline_ms: p("stage_deadline_ms"),
     init_queued_ms: p("init_queued_ms"),
@@ -274,6 +322,7 @@ function prepareStatements(db: BunSQLiteDatabase) {
         task_kind: p("task_kind"),
         uses_sandbox: p("uses_sandbox"),
         needs_backend: p("needs_backend"),
+        image: p("image"),
         instance: p("instance"),
         options: p("options"),
         limits: p("limits"),
@@ -283,6 +332,13 @@ function prepareStatements(db: BunSQLiteDatabase) {
         outcome: p("outcome"),
         group_seq: p("group_seq"),
         sample: p("sample"),
+        client: p("client"),
+        priority: p("priority"),
+        queue_key: p("queue_key"),
+        labels: p("labels"),
+        lease_ms: p("lease_ms"),
+        lease_until_ms: p("lease_until_ms"),
+        callback_url: p("callback_url"),
         created_ms: p("created_ms"),
         deadline_ms: p("deadline_ms"),
       })
@@ -301,6 +357,10 @@ function prepareStatements(db: BunSQLiteDatabase) {
         reward: p("reward"),
       } as never)
       .where(eq(jobs.seq, p("seq")))
+      .prepare(),
+    label: db
+      .insert(labels)
+      .values({ name: p("name"), value: p("value"), job_seq: p("job_seq") })
       .prepare(),
     forget: db
       .delete(trajectories)
@@ -323,11 +383,13 @@ function prepareStatements(db: BunSQLiteDatabase) {
         and(
           sql`${jobs.state} = 'pending' AND ${jobs.not_before_ms} IS NULL`,
           eq(jobs.stage, p("stage")),
+          eq(jobs.client, p("client")),
           sql`(${jobs.uses_sandbox} = 0 OR ${p("sandbox")})`,
+          sql`(${jobs.uses_sandbox} = 0 OR coalesce(${jobs.image}, '') NOT IN (SELECT value FROM json_each(${p("barred")})))`,
           sql`(${jobs.needs_backend} = 0 OR ${p("backend")})`,
         ),
       )
-      .orderBy(asc(jobs.seq))
+      .orderBy(asc(jobs.queue_key), asc(jobs.seq))
       .limit(p("limit"))
       .prepare(),
   };

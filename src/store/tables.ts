@@ -40,6 +40,8 @@ export const jobs = sqliteTable("jobs", {
   finished_seq: integer(),
   /** Level of the sandbox that the job had. */
   isolation: text().$type<"A" | "B">(),
+  /** What its sandbox is made from; null: the service's default. */
+  image: text(),
   /** The group that the job belongs to, and for which of its samples. */
   group_seq: integer(),
   sample: integer(),
@@ -54,6 +56,25 @@ export const jobs = sqliteTable("jobs", {
   eval_from_record: integer().notNull(),
   /** The job whose outcome this one scores again. */
   rescore_of: text(),
+  /** Who submitted it, for fairness: the name of a token, or a peer. */
+  client: text().notNull(),
+  priority: integer().notNull(),
+  /** Place among the client's waiting jobs; smaller goes first. */
+  queue_key: integer().notNull(),
+  /** As a JSON object; null for none. `labels` has them as rows. */
+  labels: text(),
+  /** How long the client may be silent; null where it may be for good. */
+  lease_ms: integer(),
+  lease_until_ms: integer(),
+  callback_url: text(),
+  /** Why it is being ended, where the asker said so. */
+  ending_reason: text(),
+});
+
+export const labels = sqliteTable("labels", {
+  name: text().notNull(),
+  value: text().notNull(),
+  job_seq: integer().notNull(),
 });
 
 export const groups = sqliteTable("groups", {
@@ -127,6 +148,8 @@ export const backends = sqliteTable("backends", {
   model_dir: text(),
   /** What its probe found, as JSON; null for one that was added before probes looked. */
   profile: text(),
+  /** 1 where each rollout says itself how it is called. */
+  routed: integer().notNull(),
 });
 
 export type JobRow = typeof jobs.$inferSelect;

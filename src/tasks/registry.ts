@@ -1,21 +1,31 @@
 import { ServiceError } from "../errors.ts";
+import { code } from "./code/code.ts";
 import { echo } from "./echo/echo.ts";
 import { math } from "./math/math.ts";
+import { reasoning } from "./reasoning/reasoning.ts";
+import { stem } from "./stem/stem.ts";
 import type { TaskKind } from "./task-kind.ts";
 
 /** Instances are opaque outside their own kind, so the registry holds kinds of any instance type. */
 // biome-ignore lint/suspicious/noExplicitAny: each kind only ever gets what its own `parse` gave.
-export const TASK_KINDS: readonly TaskKind<any>[] = [math, echo];
+export const TASK_KINDS: readonly TaskKind<any>[] = [math, code, stem, reasoning, echo];
 
 /** The task kind of a dataset row. @throws ServiceError `unknown_task_kind` */
 export function taskKindOf(dataSource: string) {
-  const kind = TASK_KINDS.find((candidate) => candidate.dataSources.includes(dataSource));
+  const kind =
+    TASK_KINDS.find((candidate) => candidate.dataSources.includes(dataSource)) ??
+    TASK_KINDS.find((candidate) => candidate.dataSources.some((name) => covers(name, dataSource)));
   if (kind) return kind;
   const known = TASK_KINDS.flatMap((candidate) => candidate.dataSources).join(", ");
   throw new ServiceError("unknown_task_kind", `there is no task kind for "${dataSource}"`, {
     field: "instance.data_source",
     mend: `use one of: ${known}`,
   });
+}
+
+/** `deepcoder*` stands for everything that begins so. */
+function covers(name: string, dataSource: string): boolean {
+  return name.endsWith("*") && dataSource.startsWith(name.slice(0, -1));
 }
 
 /** @throws ServiceError `unknown_task_kind`, as for a job that a newer version has stored. */

@@ -46,10 +46,15 @@ export type EvalContext = {
  */
 export interface TaskKind<I> {
   readonly name: string;
-  /** Values of `data_source` that mean this kind. */
+  /** Values of `data_source` that mean this kind; one that ends with `*` stands for all that begin so. */
   readonly dataSources: readonly string[];
   readonly needsBackend: boolean;
   readonly tools: readonly ToolName[];
+  /**
+   * EVAL runs nothing but what the policy wrote, so that a sandbox that goes beyond its memory, processes or disk
+   * is a verdict with reward 0 and not a failure.
+   */
+  readonly limitsAreVerdicts?: boolean;
   /** @throws ServiceError `invalid_field` naming the field of the row. */
   parse(row: Record<string, unknown>): I;
   sandboxes(instance: I, settings: TaskSettings): SandboxPlan;

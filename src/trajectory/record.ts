@@ -51,8 +51,10 @@ export type Turn = {
   cached_tokens: number | null;
   /** Of the turn's last token. */
   weight_version: string | null;
-  /** Which of the turn's sampled ids are of which version; empty where the engine does not say. */
+  /** Which of the turn's sampled ids are of which version; empty where nobody knows. */
   weight_spans: WeightSpan[];
+  /** For leave to call, which is not in `engine_ms`: weights change, or its backend has enough to do. */
+  waited_ms: number;
   tools: ToolRun[];
 };
 

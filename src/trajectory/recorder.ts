@@ -13,6 +13,10 @@ export type RecordedCall = {
   cachedTokens: number | null;
   weightVersion: string | null;
   weightSpans: WeightSpan[];
+  /** Where it came from, where that was not the caller's choice. */
+  backendId?: string | undefined;
+  /** For leave to call. Units: milliseconds. */
+  waitedMs?: number | undefined;
   durationMs: number;
   /** Null where the engine does not say. */
   queueMs: number | null;
@@ -67,6 +71,7 @@ export class Recorder {
       cached_tokens: reply.cachedTokens,
       weight_version: reply.weightVersion,
       weight_spans: reply.weightSpans,
+      waited_ms: Math.round(reply.waitedMs ?? 0),
       tools: [],
     };
     this.#trajectory.turns.push(turn);

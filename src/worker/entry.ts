@@ -2,6 +2,7 @@ import { fromErrorBody } from "../errors.ts";
 import { openAiChat } from "../inference/openai-chat.ts";
 import { tokenEngine } from "../inference/token-engine.ts";
 import { tokenModels } from "../inference/tokens/token-models.ts";
+import { TurnGate } from "../inference/turn-gate.ts";
 import type { FromWorker, StartStage, ToWorker, WorkerSettings } from "../pipeline/messages.ts";
 import { attachSandbox } from "../sandbox/attach.ts";
 import { createDriver } from "../sandbox/driver.ts";
@@ -28,6 +29,8 @@ function send(event: FromWorker): void {
   });
 }
 
+const turns = new TurnGate(send);
+
 function setUp(settings: WorkerSettings): void {
   shared = {
     settings,
@@ -36,7 +39,7 @@ function setUp(settings: WorkerSettings): void {
     attach: attachSandbox,
     watch: (handle) => watchSandbox(handle, settings.sandbox),
     end: (handle) => endReported(handle, log),
-    engines: { chat: openAiChat(), tokens: tokenEngine(), tokenModel: tokenModels() },
+    engines: { chat: openAiChat(), tokens: tokenEngine(), turns, tokenModel: tokenModels() },
   };
   send({ type: "ready" });
 }
@@ -49,7 +52,14 @@ async function work(start: StartStage): Promise<void> {
   running.set(key, controller);
   const sandboxStarted = (handle: SandboxHandle) =>
     send({ type: "sandbox_started", jobId, attempt, handle });
-  const finished = await runStage(start, { ...shared, sandboxStarted }, controller.signal);
+  const { images } = shared;
+  const acquire = async (image: string, signal: AbortSignal) => {
+    const lease = await images.acquire(image, signal);
+    send({ type: "image_found", jobId, attempt, path: lease.path });
+    return lease;
+  };
+  const parts = { ...shared, images: { acquire }, sandboxStarted };
+  const finished = await runStage(start, parts, controller.signal);
   running.delete(key);
   send(finished);
 }
@@ -58,6 +68,8 @@ self.onmessage = ({ data }: MessageEvent<ToWorker[]>) => {
   for (const message of data) {
     if (message.type === "setup") setUp(message.settings);
     else if (message.type === "start") work(message);
-    else running.get(`${message.jobId}.${message.attempt}`)?.abort(fromErrorBody(message.reason));
+    else if (message.type === "cancel") {
+      running.get(`${message.jobId}.${message.attempt}`)?.abort(fromErrorBody(message.reason));
+    } else turns.receive(message);
   }
 };

@@ -1,15 +1,22 @@
-import type { CallOptions, Dialogue } from "../agent/dialogue.ts";
+import type { CallOptions, ChatOptions, Dialogue } from "../agent/dialogue.ts";
 import { TextDialogue } from "../agent/text-dialogue.ts";
 import { TokenDialogue } from "../agent/token-dialogue.ts";
 import { ServiceError } from "../errors.ts";
 import type { Backend, EngineClient, Message, Sampling, ToolSchema } from "../inference/engine.ts";
 import type { TokenEngine } from "../inference/generate.ts";
+import { leasedChat } from "../inference/leased-chat.ts";
+import { leasedTokens } from "../inference/leased-tokens.ts";
 import type { TokenModel } from "../inference/tokens/token-model.ts";
+import type { Turns } from "../inference/turn-gate.ts";
+import type { EngineRoute } from "../protocol/rollout.ts";
+import { routedBackend, routedTurns } from "./routed-backend.ts";
 
 /** How a thread reaches models. */
 export type Engines = {
   chat: EngineClient;
   tokens: TokenEngine;
+  /** Leave for each call; it says which backend is to be called. */
+  turns: Turns;
   /** Tokenizer and chat template of a model folder; loaded once per thread. */
   tokenModel(path: string): Promise<TokenModel>;
 };
@@ -17,13 +24,17 @@ export type Engines = {
 /** What a rollout asks for: `exact` fails without token ids, `text` does not use them. */
 export type TokenMode = "exact" | "text" | "auto";
 
-type OpenOptions = CallOptions & {
-  mode: TokenMode;
-  backend: Backend;
-  sampling: Sampling;
-  prompt: Message[];
-  tools: ToolSchema[];
-};
+type OpenOptions = CallOptions &
+  ChatOptions & {
+    attempt: number;
+    mode: TokenMode;
+    backend: Backend;
+    /** Where the rollout came through another API, how its backends are called. */
+    route: EngineRoute | undefined;
+    sampling: Sampling;
+    prompt: Message[];
+    tools: ToolSchema[];
+  };
 
 /**
  * A conversation with the rollout's backend: by token ids where the backend takes them and its model folder
@@ -32,18 +43,23 @@ type OpenOptions = CallOptions & {
  * @throws ServiceError `tokens_unavailable`, `model_folder_invalid`, `template_refused`
  */
 export async function openDialogue(engines: Engines, options: OpenOptions): Promise<Dialogue> {
-  const { backend, mode, prompt, ...rest } = options;
+  const { mode, prompt, attempt, route, ...rest } = options;
+  const backend = route ? routedBackend(options.backend, route) : options.backend;
+  const turns = route ? routedTurns(engines.turns, route) : engines.turns;
+  const job = { jobId: options.jobId, attempt };
   const missing = mode === "text" ? "the rollout asks for text" : whatIsMissing(backend);
   if (missing === null && backend.modelDir) {
     const model = await engines.tokenModel(backend.modelDir);
-    return new TokenDialogue(prompt, { ...rest, backend, model, engine: engines.tokens });
+    const engine = leasedTokens(engines.tokens, turns, job);
+    return new TokenDialogue(prompt, { ...rest, backend, model, engine });
   }
   if (mode === "exact") {
     const message = `backend "${backend.id}" can't give exact token ids: ${missing}`;
     const mend = "add the backend with --model-dir, on an engine that generates from token ids";
     throw new ServiceError("tokens_unavailable", message, { mend });
   }
-  return new TextDialogue(prompt, { ...rest, backend, engine: engines.chat });
+  const engine = leasedChat(engines.chat, turns, job);
+  return new TextDialogue(prompt, { ...rest, backend, engine });
 }
 
 function whatIsMissing({ profile, modelDir }: Backend): string | null {

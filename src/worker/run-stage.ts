@@ -139,13 +139,16 @@ class StageRun {
 
   #converse(options: RolloutOptions, prompt: Message[], tools: ToolSchema[]) {
     const { engines, settings } = this.#parts;
-    const { backend, jobId } = this.#start;
+    const { backend, jobId, attempt } = this.#start;
     if (!backend) throw new Error("a rollout that calls a model came without its backend");
     return openDialogue(engines, {
-      ...{ jobId, backend, prompt, tools },
+      ...{ jobId, attempt, backend, prompt, tools },
+      ...options.chat,
+      route: options.route,
       mode: options.tokens ?? "auto",
       sampling: options.sampling ?? {},
       callTimeoutMs: settings.engineCallTimeoutMs,
+      stallMs: settings.engineStallMs,
       maxReplyBytes: settings.maxReplyBytes,
     });
   }
@@ -157,12 +160,31 @@ class StageRun {
     const { jobId } = this.#start;
     const settings = this.#parts.settings.tasks;
     if (this.#plan.evaluation === "fresh") await this.sandboxes.ensure(this.#plan, "evaluation");
-    const verdict: Verdict = await this.sandboxes.use(false, (sandbox, signal) =>
-      this.#kind.evaluate(instance, outcome, { jobId, settings, sandbox, signal }),
-    );
+    const verdict: Verdict = await this.sandboxes
+      .use(false, (sandbox, signal) =>
+        this.#kind.evaluate(instance, outcome, { jobId, settings, sandbox, signal }),
+      )
+      .catch((error) => {
+        if (this.#kind.limitsAreVerdicts && isLimit(error)) return beyond(error);
+        throw error;
+      });
     if (verdict.reward >= 0 && verdict.reward <= 1) return { outcome: null, verdict };
     throw new ServiceError("verifier_failed", `the verifier gave ${verdict.reward} as a reward`);
   }
+}
+
+const LIMITS = ["oom", "pids_limit", "disk_limit"];
+
+function isLimit(error: unknown): error is ServiceError {
+  return error instanceof ServiceError && LIMITS.includes(error.code);
+}
+
+function beyond({ code, message }: ServiceError): Verdict {
+  return {
+    reward: 0,
+    rule: code,
+    reason: `What the policy wrote went beyond a limit: ${message}.`,
+  };
 }
 
 function bounded(outcome: Outcome, maxBytes: number): string {

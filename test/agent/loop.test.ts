@@ -23,6 +23,7 @@ describe("a rollout ends", () => {
       cached_tokens: null,
       weight_version: null,
       weight_spans: [],
+      waited_ms: 0,
     };
     expect(t.trajectory()).toEqual({
       version: 1,

@@ -38,7 +38,8 @@ export function setup({ script, maxTurns = 10, rules, think }: Options) {
     },
   ];
   const dialogue = new TextDialogue(PROMPT, {
-    ...{ jobId: "job-1", engine, backend: BACKEND, callTimeoutMs: 1234, maxReplyBytes: 5678 },
+    ...{ jobId: "job-1", engine, backend: BACKEND, callTimeoutMs: 1234 },
+    maxReplyBytes: 5678,
     sampling: { temperature: 0.5 },
     tools: tools.map((tool) => tool.schema),
   });

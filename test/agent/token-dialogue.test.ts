@@ -15,6 +15,7 @@ import { byteTokenizer } from "../../src/simulator/tokenizer.ts";
 import type { Trajectory } from "../../src/trajectory/record.ts";
 import { Recorder } from "../../src/trajectory/recorder.ts";
 import { tempDir } from "../support/temp-dir.ts";
+import { waitFor } from "../support/wait-for.ts";
 
 const PROMPT: Message[] = [
   { role: "system", content: "You look." },
@@ -24,14 +25,18 @@ const PROMPT: Message[] = [
 type Turn = { content?: string; tool_calls?: { name: string; arguments: unknown }[] };
 
 /** The agent loop over tokens, against the simulated engine with the simulated model's own folder. */
-async function setup(turns: Turn[], { sampling = {} as Sampling, maxModelLen = 100_000 } = {}) {
+async function setup(
+  turns: Turn[],
+  { sampling = {} as Sampling, maxModelLen = 100_000, msPerToken = 0, stallMs = 0 } = {},
+) {
   const dir = tempDir();
   writeModelFolder(dir.path);
   const model = await loadTokenModel(dir.path);
   const script = JSON.stringify({ match: "token test", variants: [turns] });
   const policy = parsePolicy(script, "policy");
-  const simulator = await startSimulator({ policy, wire: "vllm", maxModelLen });
-  const signal = new AbortController().signal;
+  const simulator = await startSimulator({ policy, wire: "vllm", maxModelLen, msPerToken });
+  const controller = new AbortController();
+  const { signal } = controller;
   const probed = await probeBackend(simulator.url, { timeoutMs: 5000, signal });
   const backend: Backend = { id: "b", url: simulator.url, ...probed };
   const tools: Tool[] = [
@@ -47,12 +52,14 @@ async function setup(turns: Turn[], { sampling = {} as Sampling, maxModelLen = 1
   const engine = tokenEngine();
   const recorder = new Recorder("j", 1);
   const dialogue = new TokenDialogue(PROMPT, {
-    ...{ jobId: "j", engine, backend, model, sampling, callTimeoutMs: 5000 },
+    ...{ jobId: "j", engine, backend, model, sampling, callTimeoutMs: 5000, stallMs },
     maxReplyBytes: 1_000_000,
     tools: tools.map((tool) => tool.schema),
   });
   return {
     model,
+    simulator,
+    abort: (reason: Error) => controller.abort(reason),
     run: () =>
       runAgent({
         ...{ dialogue, backendId: "b", tools, recorder, signal },
@@ -108,6 +115,24 @@ describe("a rollout by token ids", () => {
     expect(messages.find(({ role }) => role === "tool")?.content).toBe(
       "ERROR: the tool call is not valid JSON.",
     );
+  });
+
+  test("that is aborted within a streamed turn keeps what was sampled of it", async () => {
+    const content = "a thought of many tokens, which is never ended";
+    await using t = await setup([{ content }], { msPerToken: 15, stallMs: 5_000 });
+    const probed = t.simulator.requests.total;
+    const over = t.run().catch((error) => error);
+    await waitFor(() => t.simulator.requests.total > probed, "the call");
+    const reason = new Error("cancelled");
+    setTimeout(() => t.abort(reason), 200);
+    expect(await over).toBe(reason);
+    const { segments, turns, messages } = t.trajectory();
+    expect(turns.map(({ finish_reason }) => finish_reason)).toEqual(["abort"]);
+    const [span] = segments[0]?.spans.filter(({ mask }) => mask === 1) ?? [];
+    const text = byteTokenizer.decode(segments[0]?.ids.slice(span?.start, span?.end) ?? []);
+    expect(content.startsWith(text) && text.length > 0).toBe(true);
+    expect(messages.at(-1)).toEqual({ role: "assistant", content: text });
+    expect(segments[0]?.logprobs?.length).toBe(text.length);
   });
 
   test("ends as `context` when nothing more fits, with what there is", async () => {

@@ -10,7 +10,7 @@ const MATH = {
 };
 
 function setup(flags: Record<string, unknown> = {}) {
-  return acceptWith(loadConfig({ env: {}, flags }));
+  return acceptWith(loadConfig({ env: {}, flags }), () => {});
 }
 
 describe("an accepted rollout", () => {
@@ -35,6 +35,7 @@ describe("an accepted rollout", () => {
         taskKind: "math",
         usesSandbox: true,
         needsBackend: true,
+        image: null,
         instance: JSON.stringify(MATH),
         options: '{"sampling":{"seed":1}}',
       },

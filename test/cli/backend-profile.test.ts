@@ -6,6 +6,7 @@ import type { BackendView } from "../../src/server/parts.ts";
 import { startSimulator } from "../../src/simulator/simulator.ts";
 import { Store } from "../../src/store/store.ts";
 import { createLog } from "../../src/telemetry/log.ts";
+import { arrival } from "../support/arrival.ts";
 import { tempDir } from "../support/temp-dir.ts";
 
 function open(dataDir: string) {
@@ -28,10 +29,10 @@ test("what a probe found is shown, given to workers, and kept over a restart", a
       model: "simulated",
       engine: { kind: "sglang", rung: "sglang_generate", max_model_len: 131_072 },
     });
-    expect(service.registry.acquire(null).profile).toEqual(added.engine ?? undefined);
+    expect(service.registry.acquire(arrival()).profile).toEqual(added.engine ?? undefined);
   }
   using service = open(dir.path);
-  expect(service.backends.list()).toEqual([added]);
+  expect(service.backends.list()).toMatchObject([added]);
 });
 
 test("adding a backend again probes it again", async () => {
@@ -54,12 +55,21 @@ test("a backend from before probes looked is shown as that, and only chats", () 
       api_key_env: null,
       profile: null,
       model_dir: null,
+      routed: 0,
     };
     service.store.transaction(() => service.store.saveBackend({ ...row, added_ms: 0 }));
   }
   using service = open(dir.path);
-  expect(service.backends.list()).toEqual([
-    { id: "old", url: "http://h/v1", model: "m", in_flight: 0, engine: null, model_dir: null },
+  expect(service.backends.list()).toMatchObject([
+    {
+      id: "old",
+      url: "http://h/v1",
+      model: "m",
+      in_flight: 0,
+      engine: null,
+      model_dir: null,
+      routed: 0,
+    },
   ]);
-  expect(service.registry.acquire(null)).not.toHaveProperty("profile");
+  expect(service.registry.acquire(arrival())).not.toHaveProperty("profile");
 });

@@ -3,6 +3,7 @@ import { createBackends } from "../../src/cli/backend-service.ts";
 import { BackendRegistry } from "../../src/inference/registry.ts";
 import { Store } from "../../src/store/store.ts";
 import { createLog } from "../../src/telemetry/log.ts";
+import { arrival } from "../support/arrival.ts";
 import { failureOf } from "../support/failure.ts";
 import { tempDir } from "../support/temp-dir.ts";
 
@@ -75,14 +76,17 @@ describe("an inference server", () => {
   test("shows how many trajectories live on it", async () => {
     await using t = setup(["m"]);
     await t.backends.add({ engine: "text", url: t.url }, NEVER);
-    t.registry.acquire(null);
+    t.registry.acquire(arrival());
     expect(t.backends.list()).toMatchObject([{ in_flight: 1 }]);
   });
 
   test("that is removed is gone, also after a restart; what was never there can't be", async () => {
     await using t = setup(["m"]);
     const { id } = await t.backends.add({ engine: "text", url: t.url }, NEVER);
-    expect([t.backends.remove("other"), t.backends.remove(id)]).toEqual([false, true]);
+    expect([t.backends.remove("other", "finish"), t.backends.remove(id, "finish")]).toEqual([
+      false,
+      true,
+    ]);
     expect([t.backends.list(), t.restarted().backends.list()]).toEqual([[], []]);
   });
 
@@ -108,7 +112,7 @@ describe("an inference server's key", () => {
     expect(t.keys).toEqual(["Bearer sesame"]);
     expect(JSON.stringify([view, t.backends.list()])).not.toContain("sesame");
     const registries = [t.registry, t.restarted().registry];
-    expect(registries.map((registry) => registry.acquire(null).apiKey)).toEqual([
+    expect(registries.map((registry) => registry.acquire(arrival()).apiKey)).toEqual([
       "sesame",
       "sesame",
     ]);

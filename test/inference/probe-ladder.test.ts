@@ -20,7 +20,13 @@ async function setup(wire: SimulatedWire, options: Partial<SimulatorOptions> = {
   return { simulator, probe, [Symbol.asyncDispose]: () => simulator.stop() };
 }
 
-const TOKENS = { max_model_len: 131_072, logprobs: true, stop_id_included: true, tokenize: true };
+const TOKENS = {
+  max_model_len: 131_072,
+  logprobs: true,
+  stop_id_included: true,
+  tokenize: true,
+  streams: true,
+};
 const TEXT = {
   rung: "chat",
   max_model_len: 131_072,
@@ -28,6 +34,7 @@ const TEXT = {
   stop_id_included: null,
   tokenize: false,
   salt: null,
+  streams: false,
   load: [] as EngineProfile["load"],
   control: false,
   version: null,
@@ -84,6 +91,12 @@ test("an engine of SGLang's is called by its own generate, and tells its load in
     weight_version: "0",
     passed_over: [],
   });
+});
+
+test("an engine of SGLang's whose streams repeat themselves is not streamed from", async () => {
+  await using engine = await setup("sglang-old", { msPerToken: 4 });
+  const { profile } = await engine.probe();
+  expect([profile.rung, profile.streams]).toEqual(["sglang_generate", false]);
 });
 
 test("an engine of ProRL's is known by its reply, as it says nothing of itself", async () => {

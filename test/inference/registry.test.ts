@@ -1,24 +1,34 @@
 import { describe, expect, test } from "bun:test";
+import { callFailed, ejected } from "../../src/inference/balance/health.ts";
 import { BackendRegistry } from "../../src/inference/registry.ts";
+import { arrival } from "../support/arrival.ts";
+
+const HEALTH = { failuresInARow: 1, ejectMs: 10, maxEjectMs: 100 };
 
 function backend(id: string) {
   return { id, url: `http://${id}/v1`, model: "m" };
 }
 
 function setup(...ids: string[]) {
-  const registry = new BackendRegistry();
+  const registry = new BackendRegistry({ clock: { nowMs: () => 0 } });
   for (const id of ids) registry.add(backend(id));
+  const on = (preferredId: string | null) => {
+    const given = arrival({ preferredId });
+    return { jobId: given.jobId, backend: registry.acquire(given) };
+  };
   return {
     registry,
-    take: (count: number) => Array.from({ length: count }, () => registry.acquire(null).id),
-    loads: () => registry.list().map(({ backend: { id }, inFlight }) => [id, inFlight]),
+    on,
+    take: (count: number) => Array.from({ length: count }, () => on(null).backend.id),
+    loads: () => registry.list().map(({ backend: { id }, live }) => [id, live]),
+    entry: (id: string) => registry.get(id) as NonNullable<ReturnType<typeof registry.get>>,
   };
 }
 
 describe("a new trajectory", () => {
-  test("goes where the fewest are", () => {
+  test("goes where the least work is", () => {
     const t = setup("a", "b", "c");
-    for (const id of ["a", "a", "b"]) t.registry.acquire(id);
+    for (const id of ["a", "a", "b"]) t.on(id);
     expect(t.take(3).sort()).toEqual(["b", "c", "c"]);
     expect(t.loads()).toEqual([
       ["a", 2],
@@ -30,9 +40,9 @@ describe("a new trajectory", () => {
   test("goes to each in turn where all have the same", () => {
     const t = setup("a", "b", "c");
     const taken = Array.from({ length: 6 }, () => {
-      const [id] = t.take(1) as [string];
-      t.registry.release(id);
-      return id;
+      const { jobId, backend } = t.on(null);
+      t.registry.release(jobId, false);
+      return backend.id;
     });
     expect(taken).toEqual(["a", "b", "c", "a", "b", "c"]);
   });
@@ -52,14 +62,32 @@ describe("a new trajectory", () => {
     expect(t.registry.available()).toBe(false);
     expect(() => t.take(1)).toThrow("no backend to acquire");
     t.registry.add(backend("a"));
-    expect([t.registry.available(), t.registry.acquire(null)]).toEqual([true, backend("a")]);
+    expect([t.registry.available(), t.on(null).backend]).toEqual([true, backend("a")]);
+  });
+
+  test("goes to no backend that was taken out, and its decision says why", () => {
+    const t = setup("a", "b");
+    t.entry("a").health = ejected(t.entry("a").health, "it answered 500", 0, HEALTH);
+    expect(t.take(2)).toEqual(["b", "b"]);
+    expect(t.registry.decisions.last(1)[0]?.excluded).toEqual([
+      { id: "a", why: "it is not healthy: it answered 500" },
+    ]);
+  });
+
+  test("is one of few on a backend that is tried again", () => {
+    const t = setup("a");
+    const failure = { unreachable: false, why: "no" };
+    const failed = callFailed(t.entry("a").health, failure, 0, HEALTH);
+    t.entry("a").health = { ...failed, state: "trial" };
+    t.on(null);
+    expect(t.registry.available()).toBe(false);
   });
 });
 
 describe("a trajectory that has a backend", () => {
   test("stays on it, however many others are there", () => {
     const t = setup("a", "b");
-    for (let i = 0; i < 5; i++) expect(t.registry.acquire("a").id).toBe("a");
+    for (let i = 0; i < 5; i++) expect(t.on("a").backend.id).toBe("a");
     expect(t.loads()).toEqual([
       ["a", 5],
       ["b", 0],
@@ -69,14 +97,41 @@ describe("a trajectory that has a backend", () => {
   test("gets another where its own was removed", () => {
     const t = setup("a", "b");
     t.registry.remove("a");
-    expect(t.registry.acquire("a").id).toBe("b");
+    expect(t.on("a").backend.id).toBe("b");
+  });
+
+  test("weighs what it has and is expected to sample, and nothing once it is over", () => {
+    const t = setup("a");
+    const { jobId } = t.on(null);
+    const trajectory = t.registry.trajectory(jobId);
+    if (trajectory) t.registry.advance(trajectory, 900, 100);
+    const { contextTokens, expectedTokens } = t.entry("a");
+    expect([contextTokens, expectedTokens > 0]).toEqual([900, true]);
+    t.registry.release(jobId, true);
+    expect(t.entry("a")).toMatchObject({ live: 0, contextTokens: 0, expectedTokens: 0 });
+    expect(t.registry.lengths.expectedAfter(0)).toBe(100);
+  });
+
+  test("moves with all its weight, and the log says from where and why", () => {
+    const t = setup("a", "b");
+    const { jobId } = t.on("a");
+    const trajectory = t.registry.trajectory(jobId);
+    if (!trajectory) throw new Error("it was just placed");
+    t.registry.advance(trajectory, 500, 10);
+    t.registry.drain("a", "move");
+    expect(t.registry.move(trajectory, "a is drained", [])?.id).toBe("b");
+    expect([t.entry("a").contextTokens, t.entry("b").contextTokens]).toEqual([0, 500]);
+    expect(t.registry.decisions.last(1)).toMatchObject([
+      { jobId, from: "a", backendId: "b", cause: "a is drained" },
+    ]);
+    expect(t.registry.move(trajectory, "no reason", ["b"])).toBeNull();
   });
 });
 
 describe("a backend that is removed", () => {
   test("gets no new trajectory, is listed no more, and is removed once only", () => {
     const t = setup("a", "b");
-    t.registry.acquire("a");
+    t.on("a");
     expect([t.registry.remove("a"), t.registry.remove("a"), t.registry.remove("x")]).toEqual([
       true,
       false,
@@ -89,34 +144,42 @@ describe("a backend that is removed", () => {
 
   test("counts what lives on it when it is added again, at its new address", () => {
     const t = setup("a");
-    t.registry.acquire("a");
-    t.registry.acquire("a");
+    t.on("a");
+    const { jobId } = t.on("a");
     t.registry.remove("a");
-    t.registry.release("a");
+    t.registry.release(jobId, false);
     const moved = { ...backend("a"), url: "http://elsewhere/v1" };
     t.registry.add(moved);
-    expect([t.loads(), t.registry.acquire("a")]).toEqual([[["a", 1]], moved]);
+    expect([t.loads(), t.on("a").backend]).toEqual([[["a", 1]], moved]);
   });
 
   test("starts from nothing when it is added again after its last trajectory has left", () => {
     const t = setup("a");
-    t.registry.acquire("a");
+    const { jobId } = t.on("a");
     t.registry.remove("a");
-    t.registry.release("a");
+    t.registry.release(jobId, false);
     // A second release of the same trajectory must not make room that is not there.
-    t.registry.release("a");
+    t.registry.release(jobId, false);
     t.registry.add(backend("a"));
     expect(t.loads()).toEqual([["a", 0]]);
   });
 });
 
+test("a backend that is drained is listed, and open again once it is added anew", () => {
+  const t = setup("a");
+  t.registry.drain("a", "finish");
+  expect([t.registry.available(), t.loads()]).toEqual([false, [["a", 0]]]);
+  t.registry.add(backend("a"));
+  expect(t.registry.available()).toBe(true);
+});
+
 test("a backend that is added again while it works keeps its count", () => {
   const t = setup("a", "b");
-  t.registry.acquire("a");
+  t.on("a");
   t.registry.add({ ...backend("a"), model: "other" });
   expect(t.loads()).toEqual([
     ["a", 1],
     ["b", 0],
   ]);
-  expect(t.registry.acquire("a").model).toBe("other");
+  expect(t.on("a").backend.model).toBe("other");
 });

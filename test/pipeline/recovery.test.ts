@@ -34,7 +34,7 @@ function setup() {
     states: () =>
       store
         .list({ limit: 100, after: 0, order: "submitted" })
-        .map(({ id, stage, state, attempt, crashes }) => [id, stage, state, attempt, crashes]),
+        .rows.map(({ id, stage, state, attempt, crashes }) => [id, stage, state, attempt, crashes]),
     [Symbol.dispose]() {
       store[Symbol.dispose]();
       dir[Symbol.dispose]();
@@ -78,7 +78,7 @@ test("a cancel that was under way is completed, and ends the job at its place in
   expect(t.recover()).toEqual({ resumed: 0, ended: 1 });
   expect(t.states()).toEqual([["a", "init", "cancelled", 1, 1]]);
   expect(t.store.jobById("a")?.finished_ms).toBe(5000);
-  expect(t.store.list({ limit: 9, after: 0, order: "finished" }).map(({ id }) => id)).toEqual([
+  expect(t.store.list({ limit: 9, after: 0, order: "finished" }).rows.map(({ id }) => id)).toEqual([
     "a",
   ]);
 });

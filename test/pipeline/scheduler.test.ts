@@ -8,6 +8,7 @@ import { Scheduler } from "../../src/pipeline/scheduler.ts";
 import type { SandboxHandle } from "../../src/sandbox/sandbox.ts";
 import { Store } from "../../src/store/store.ts";
 import { createLog } from "../../src/telemetry/log.ts";
+import { fakeChooser } from "../support/fake-backends.ts";
 import { FakeThread } from "../support/fake-thread.ts";
 import { tempDir } from "../support/temp-dir.ts";
 import { waitFor } from "../support/wait-for.ts";
@@ -22,7 +23,15 @@ const BROKEN: ErrorBody = {
 };
 
 function setup(
-  overrides: { slots?: number; starts?: number; ahead?: number; backends?: boolean } = {},
+  overrides: {
+    slots?: number;
+    starts?: number;
+    ahead?: number;
+    backends?: boolean;
+    queued?: number;
+    /** By default every image is on the node. */
+    imageOnNode?: (image: string) => string | null;
+  } = {},
 ) {
   const dir = tempDir();
   const store = new Store(dir.path);
@@ -40,15 +49,12 @@ function setup(
     store,
     clock,
     log: createLog("silent"),
-    backends: {
-      available: () => overrides.backends ?? true,
-      acquire: () => ({ id: "b", url: "http://127.0.0.1:1/v1", model: "m" }),
-      release: () => {},
-    },
+    backends: fakeChooser(overrides.backends),
     sandboxes: {
       kill: ({ id }) => killed.push(id),
       end: async ({ id }) => void ended.push(id),
     },
+    imageOnNode: overrides.imageOnNode ?? (() => "/"),
     spawn: (stage: Stage) => {
       const thread = new FakeThread();
       threads[stage].push(thread);
@@ -57,8 +63,9 @@ function setup(
     settings: {
       pools: { init: pool, run: pool, eval: pool },
       startsAtOnce: overrides.starts ?? 16,
+      imagesAtOnce: 2,
       maxSandboxesAhead: overrides.ahead ?? 16,
-      maxQueuedJobs: 5,
+      maxQueuedJobs: overrides.queued ?? 5,
       carryLimitMs: 1_000_000,
       cancelGraceMs: 1000,
     },
@@ -96,9 +103,21 @@ function setup(
   };
 }
 
+/** The thread says that the image of a job is on the node, at a path that is there. */
+function found(thread: FakeThread, { jobId, attempt }: StartStage): void {
+  thread.emit({ type: "image_found", jobId, attempt, path: "/" });
+}
+
 function submission(
   id: string,
-  { sandbox = false, body = "x", totalMs = HOUR, numAttempts = 1, evalFromRecord = false } = {},
+  {
+    sandbox = false,
+    body = "x",
+    totalMs = HOUR,
+    numAttempts = 1,
+    evalFromRecord = false,
+    image = null as string | null,
+  } = {},
 ): Submission {
   return {
     job: {
@@ -112,8 +131,9 @@ function submission(
       taskKind: "fake",
       usesSandbox: sandbox,
       needsBackend: sandbox,
+      image,
       instance: "{}",
-      options: "{}",
+      options: JSON.stringify({ image }),
     },
   };
 }
@@ -210,6 +230,38 @@ describe("the stages", () => {
     ]);
     t.thread("init").finish(a, { handle: handle("a") });
     await waitFor(() => t.state("b") === "init/active", "b to have its turn");
+  });
+
+  test("jobs of an image that is not on the node wait for one of them, and delay no others", async () => {
+    const imageOnNode = (image: string) => (image === "ready" ? "/" : null);
+    await using t = setup({ slots: 2, starts: 2, queued: 9, imageOnNode });
+    const of = (image: string, ...ids: string[]) =>
+      ids.map((id) => submission(id, { sandbox: true, image }));
+    const slow = [...of("slow", "s1", "s2"), ...of("slower", "l1"), ...of("slowest", "x1", "x2")];
+    await t.scheduler.submit([...slow, ...of("ready", "r1", "r2", "r3")]);
+    // Two images are fetched, as many as may be, and hold neither slots nor starts.
+    const [s1, l1, r1, r2] = (await t.started("init", 4)) as StartStage[];
+    expect([s1, l1, r1, r2].map((start) => start?.jobId)).toEqual(["s1", "l1", "r1", "r2"]);
+    const fail = (start?: StartStage) =>
+      t.thread("init").finish(start as StartStage, { error: BROKEN });
+    fail(r1);
+    const r3 = (await t.started("init", 5))[4];
+    expect([r3?.jobId, t.state("s2"), t.state("x1")]).toEqual([
+      "r3",
+      "init/pending",
+      "init/pending",
+    ]);
+    // One arrives, and its job takes a start of its own from here on.
+    found(t.thread("init"), s1 as StartStage);
+    fail(r2);
+    fail(r3);
+    expect((await t.started("init", 6))[5]?.jobId).toBe("s2");
+    fail(s1);
+    const x1 = (await t.started("init", 7))[6];
+    expect([x1?.jobId, t.state("x2")]).toEqual(["x1", "init/pending"]);
+    // This one can't be had: its job fails, and the next of its image tries.
+    fail(x1);
+    await waitFor(() => t.state("x2") === "init/active", "the turn of an image's next job");
   });
 
   test("the level of a job's sandbox is booked with it, and stays when the sandbox is gone", async () => {

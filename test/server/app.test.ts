@@ -1,108 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { acceptWith } from "../../src/cli/accept.ts";
-import { acceptBatchWith, acceptGroupWith } from "../../src/cli/accept-group.ts";
-import { loadConfig } from "../../src/config.ts";
-import type { Stage } from "../../src/jobs/job.ts";
-import { systemClock } from "../../src/lib/clock.ts";
-import { Scheduler } from "../../src/pipeline/scheduler.ts";
-import { createApp } from "../../src/server/app.ts";
-import type { AddBackend, BackendView } from "../../src/server/parts.ts";
-import { Store } from "../../src/store/store.ts";
-import { createLog } from "../../src/telemetry/log.ts";
-import { FakeThread } from "../support/fake-thread.ts";
-import { tempDir } from "../support/temp-dir.ts";
+import type { FakeThread } from "../support/fake-thread.ts";
 import { waitFor } from "../support/wait-for.ts";
-
-const MAX_BODY_BYTES = 10_000;
-const ECHO = { instance: { data_source: "echo" } };
-
-/** The real routes, store and scheduler; the worker threads answer at once unless `held`. */
-function setup({ held = false } = {}) {
-  const dir = tempDir();
-  const store = new Store(dir.path);
-  const threads: FakeThread[] = [];
-  const backends: BackendView[] = [];
-  const scheduler = new Scheduler({
-    store,
-    clock: systemClock(),
-    log: createLog("silent"),
-    backends: {
-      available: () => true,
-      acquire: () => ({ id: "b", url: "http://127.0.0.1:1/v1", model: "m" }),
-      release: () => {},
-    },
-    sandboxes: { kill: () => {}, end: async () => {} },
-    spawn: (_stage: Stage) => {
-      const thread = new FakeThread();
-      threads.push(thread);
-      thread.onStart = (start) => {
-        if (!held) thread.finish(start);
-      };
-      return thread;
-    },
-    settings: {
-      pools: {
-        init: { threads: 1, slots: 8 },
-        run: { threads: 1, slots: 8 },
-        eval: { threads: 1, slots: 8 },
-      },
-      startsAtOnce: 8,
-      maxSandboxesAhead: 8,
-      maxQueuedJobs: 100,
-      carryLimitMs: 1_000_000,
-      cancelGraceMs: 1000,
-    },
-    onFatal: (error) => {
-      throw error;
-    },
-  });
-  const accept = acceptWith(loadConfig({ env: {}, flags: {} }));
-  const acceptGroup = acceptGroupWith(accept);
-  const app = createApp({
-    store,
-    scheduler,
-    backends: {
-      list: () => backends,
-      add: async ({ url, model = "only" }: AddBackend) => {
-        const view = { id: "b1", url, model, in_flight: 0, engine: null, model_dir: null };
-        backends.push(view);
-        return view;
-      },
-      remove: (id) => backends.splice(0).some((backend) => backend.id === id),
-    },
-    accept,
-    acceptGroup,
-    ...acceptBatchWith(acceptGroup),
-    maxBodyBytes: MAX_BODY_BYTES,
-    version: "0.0.0-test",
-  });
-  const send = async (method: string, path: string, body?: unknown) => {
-    const init: RequestInit = { method };
-    const raw = typeof body === "string" || body instanceof ReadableStream;
-    if (body !== undefined) init.body = raw ? body : JSON.stringify(body);
-    const response = await app.request(path, init, { keepOpen: () => {} });
-    // biome-ignore lint/suspicious/noExplicitAny: what the assertions look at is what is tested.
-    const reply: any = await response.json();
-    return { status: response.status, body: reply };
-  };
-  return {
-    threads,
-    scheduler,
-    send,
-    /** Status, code and field of a refusal: what a client program looks at. */
-    refusal: async (body: unknown) => {
-      const { status, body: reply } = await send("POST", "/v1/rollouts", body);
-      return [status, reply.error?.code, reply.error?.field];
-    },
-    async [Symbol.asyncDispose]() {
-      const over = scheduler.drain(0, Promise.resolve());
-      for (const thread of threads) for (const start of thread.starts()) thread.finish(start);
-      await over;
-      store[Symbol.dispose]();
-      dir[Symbol.dispose]();
-    },
-  };
-}
+import { ECHO, MAX_BODY_BYTES, setup } from "./setup.ts";
 
 describe("submitting", () => {
   test("one rollout answers with itself, many with a list, and a repeated id says that it is known", async () => {
@@ -274,10 +173,18 @@ test("a backend is added, listed and removed; an address that is none is refused
   await using t = setup();
   const url = "http://127.0.0.1:8000/v1";
   expect((await t.send("POST", "/v1/backends", { url })).status).toBe(201);
-  expect((await t.send("GET", "/v1/backends")).body.backends).toEqual([
+  expect((await t.send("GET", "/v1/backends")).body.backends).toMatchObject([
     { id: "b1", url, model: "only", in_flight: 0, engine: null, model_dir: null },
   ]);
-  expect((await t.send("DELETE", "/v1/backends/b1")).body).toEqual({ removed: "b1" });
+  expect((await t.send("GET", "/v1/backends/b1")).body).toMatchObject({ id: "b1", decisions: [] });
+  expect((await t.send("POST", "/v1/backends/b1/drain?trajectories=move")).body).toEqual({
+    draining: "b1",
+    trajectories: "move",
+  });
+  const wrong = await t.send("DELETE", "/v1/backends/b1?trajectories=drop");
+  expect([wrong.status, wrong.body.error.field]).toEqual([400, "trajectories"]);
+  expect((await t.send("DELETE", "/v1/backends/b1")).body).toMatchObject({ removed: "b1" });
+  expect((await t.send("POST", "/v1/backends/b1/drain")).status).toBe(404);
   for (const bad of ["file:///etc/passwd", "localhost:8000", ""]) {
     const { status, body } = await t.send("POST", "/v1/backends", { url: bad });
     expect([status, body.error.field]).toEqual([400, "url"]);

@@ -33,6 +33,7 @@ function setup() {
 }
 
 const ids = (rows: { id: string }[]) => rows.map(({ id }) => id);
+const idsOf = (page: { rows: { id: string }[] }) => ids(page.rows);
 
 describe("a job", () => {
   test.each([
@@ -161,11 +162,11 @@ describe("lists", () => {
     const cursor = t.store.finishedCursor;
     t.store.updateJob(a as number, jobAfter("a", CANCEL));
     const all = { limit: 10, after: 0 };
-    expect(ids(t.store.list({ ...all, order: "submitted" }))).toEqual(["a", "b", "c"]);
-    expect(ids(t.store.list({ ...all, order: "finished" }))).toEqual(["b", "a"]);
-    expect(ids(t.store.list({ ...all, order: "finished", after: cursor }))).toEqual(["a"]);
-    expect(ids(t.store.list({ ...all, order: "submitted", after: b as number }))).toEqual(["c"]);
-    expect(ids(t.store.list({ ...all, order: "submitted", limit: 1 }))).toEqual(["a"]);
+    expect(idsOf(t.store.list({ ...all, order: "submitted" }))).toEqual(["a", "b", "c"]);
+    expect(idsOf(t.store.list({ ...all, order: "finished" }))).toEqual(["b", "a"]);
+    expect(idsOf(t.store.list({ ...all, order: "finished", after: cursor }))).toEqual(["a"]);
+    expect(idsOf(t.store.list({ ...all, order: "submitted", after: b as number }))).toEqual(["c"]);
+    expect(idsOf(t.store.list({ ...all, order: "submitted", limit: 1 }))).toEqual(["a"]);
   });
 
   test("of finished jobs go on after a restart where they were", () => {
@@ -176,7 +177,7 @@ describe("lists", () => {
     expect(t.store.finishedCursor).toBe(cursor);
     storeJob(t.store, "b", [CANCEL]);
     const later = t.store.list({ limit: 10, after: cursor, order: "finished" });
-    expect(ids(later)).toEqual(["b"]);
+    expect(idsOf(later)).toEqual(["b"]);
   });
 
   test("can be of some states only", () => {
@@ -184,13 +185,13 @@ describe("lists", () => {
     storeJob(t.store, "a", []);
     storeJob(t.store, "b", [STARTED]);
     storeJob(t.store, "c", TO_THE_END);
-    const rows = t.store.list({
+    const page = t.store.list({
       states: ["active", "succeeded"],
       limit: 10,
       after: 0,
       order: "submitted",
     });
-    expect(ids(rows)).toEqual(["b", "c"]);
+    expect(idsOf(page)).toEqual(["b", "c"]);
   });
 });
 
@@ -204,14 +205,36 @@ describe("what waits", () => {
     storeJob(t.store, "active", [STARTED]);
     storeJob(t.store, "later", [STARTED, SUCCEEDED]);
     const claim = (sandbox: boolean, backend: boolean, limit = 9) =>
-      ids(t.store.claimable({ stage: "init", limit, sandbox, backend }));
+      ids(t.store.claimable({ stage: "init", client: "", limit, sandbox, backend, barred: [] }));
     expect(claim(true, true)).toEqual(["sandbox", "backend", "both", "none"]);
     expect(claim(false, true)).toEqual(["backend", "none"]);
     expect(claim(true, false)).toEqual(["sandbox", "none"]);
     expect(claim(false, false)).toEqual(["none"]);
     expect(claim(true, true, 2)).toEqual(["sandbox", "backend"]);
-    const run = t.store.claimable({ stage: "run", limit: 9, sandbox: true, backend: true });
-    expect(ids(run)).toEqual(["later"]);
+    const all = { client: "", limit: 9, sandbox: true, backend: true, barred: [] };
+    expect(ids(t.store.claimable({ stage: "run", ...all }))).toEqual(["later"]);
+  });
+
+  test("for an image that is barred stays where it is", () => {
+    using t = setup();
+    storeJob(t.store, "none", [], { image: "a" });
+    for (const image of ["a", "b", null]) {
+      storeJob(t.store, `of ${image}`, [], { usesSandbox: true, image });
+    }
+    const claim = (...barred: string[]) =>
+      ids(
+        t.store.claimable({
+          stage: "init",
+          client: "",
+          limit: 9,
+          sandbox: true,
+          backend: true,
+          barred,
+        }),
+      );
+    expect(claim()).toEqual(["none", "of a", "of b", "of null"]);
+    expect(claim("b")).toEqual(["none", "of a", "of null"]);
+    expect(claim("", "a")).toEqual(["none", "of b"]);
   });
 
   test("longer than its total limit is found at that moment", () => {
@@ -252,6 +275,7 @@ test("backends are kept over a restart, in the order in which they were added", 
     added_ms,
     profile: null,
     model_dir: null,
+    routed: 0,
   });
   t.store.saveBackend(row("a", 2));
   t.store.saveBackend(row("z", 1));

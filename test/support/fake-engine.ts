@@ -6,6 +6,7 @@ import type {
   Message,
 } from "../../src/inference/engine.ts";
 
+import type { Turns } from "../../src/inference/turn-gate.ts";
 import type { Engines } from "../../src/worker/open-dialogue.ts";
 
 export const BACKEND: Backend = { id: "b1", url: "http://127.0.0.1:1/v1", model: "fake" };
@@ -29,10 +30,22 @@ export class FakeEngine implements EngineClient {
   }
 }
 
+/** Leave for every call, at once, on the one backend that there is; a call that failed is not tried again. */
+export function openTurns(backend: Backend = BACKEND): Turns {
+  const stopped = new AbortController().signal;
+  const lease = { backend, weightVersion: null, stopped, reweighed: false, end: () => {} };
+  return {
+    async enter({ failed }) {
+      if (failed !== null) throw failed;
+      return lease;
+    },
+  };
+}
+
 /** A thread's engines of which only the one for messages is there. */
 export function fakeEngines(chat: EngineClient): Engines {
   const refuse = async () => Promise.reject(new Error("there is no engine for tokens"));
-  return { chat, tokens: { generate: refuse }, tokenModel: refuse };
+  return { chat, tokens: { generate: refuse }, turns: openTurns(), tokenModel: refuse };
 }
 
 function reply(message: Extract<Message, { role: "assistant" }>): ChatReply {

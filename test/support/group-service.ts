@@ -7,8 +7,10 @@ import type { StageFinished, StartStage } from "../../src/pipeline/messages.ts";
 import { recoverJobs } from "../../src/pipeline/recovery.ts";
 import { Scheduler } from "../../src/pipeline/scheduler.ts";
 import { createApp } from "../../src/server/app.ts";
+import { Gate } from "../../src/server/gate.ts";
 import { Store } from "../../src/store/store.ts";
 import { createLog } from "../../src/telemetry/log.ts";
+import { fakeBackends, fakeChooser } from "./fake-backends.ts";
 import { FakeThread } from "./fake-thread.ts";
 import { waitFor } from "./wait-for.ts";
 
@@ -47,15 +49,13 @@ export function groupService(dataDir: string, { slots = 8, carryLimitMs = 1_000_
   };
   const scheduler = new Scheduler({
     ...{ store, clock, spawn, log: createLog("silent") },
-    backends: {
-      available: () => true,
-      acquire: () => ({ id: "b", url: "http://127.0.0.1:1/v1", model: "m" }),
-      release: () => {},
-    },
+    backends: fakeChooser(),
     sandboxes: { kill: () => {}, end: async () => {} },
+    imageOnNode: () => "/",
     settings: {
       pools: { init: pool, run: pool, eval: { threads: 1, slots: 10 * slots } },
       startsAtOnce: 64,
+      imagesAtOnce: 2,
       maxSandboxesAhead: 64,
       maxQueuedJobs: 1000,
       carryLimitMs,
@@ -63,17 +63,14 @@ export function groupService(dataDir: string, { slots = 8, carryLimitMs = 1_000_
     },
     onFatal: (error) => fatal.push(error),
   });
-  const accept = acceptWith(loadConfig({ env: {}, flags: { num_attempts: 1 } }));
+  const accept = acceptWith(loadConfig({ env: {}, flags: { num_attempts: 1 } }), () => {});
   const acceptGroup = acceptGroupWith(accept);
   const app = createApp({
     ...{ store, scheduler, accept, maxBodyBytes: 1_000_000, version: "0.0.0-test" },
     acceptGroup,
     ...acceptBatchWith(acceptGroup),
-    backends: {
-      list: () => [],
-      add: () => Promise.reject(new Error("not here")),
-      remove: () => false,
-    },
+    gate: new Gate({ maxWaiting: 100, maxStreams: 1 }),
+    backends: fakeBackends(),
   });
   return {
     store,

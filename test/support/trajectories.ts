@@ -31,6 +31,7 @@ const TURN: Turn = {
   started_ms: 1.5,
   engine_ms: 20.25,
   queue_ms: null,
+  waited_ms: 2,
   first_token_ms: 3,
   cached_tokens: 0,
   weight_version: "7",

@@ -3,8 +3,11 @@ import { TASK_KINDS, taskKindByName, taskKindOf } from "../../src/tasks/registry
 import { failureOf } from "../support/failure.ts";
 
 test("a row's data_source chooses its task kind", () => {
-  const sources = ["math", "deepscaler", "echo"];
-  expect(sources.map((source) => taskKindOf(source).name)).toEqual(["math", "math", "echo"]);
+  const sources = ["math", "deepscaler", "echo", "taco", "deepcoder", "deepcoder_primeintellect"];
+  expect(sources.map((source) => taskKindOf(source).name)).toEqual([
+    ...["math", "math", "echo"],
+    ...["code", "code", "code"],
+  ]);
 });
 
 test("a data_source that no kind has is refused with those that there are", async () => {
@@ -14,7 +17,7 @@ test("a data_source that no kind has is refused with those that there are", asyn
     boundary: "client",
     retryable: false,
     field: "instance.data_source",
-    mend: "use one of: math, deepscaler, echo",
+    mend: expect.stringMatching(/^use one of: math, deepscaler, .*echo/),
   });
 });
 

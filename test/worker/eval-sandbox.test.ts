@@ -75,6 +75,19 @@ describe("an EVAL that works in a fresh sandbox", () => {
     expect(t.events.at(-1)).toBe("end s1");
   });
 
+  test("that goes beyond a limit is a verdict only where it runs nothing but the policy's code", async () => {
+    using _ = evaluatingIn("fresh");
+    const t = setup();
+    using __ = replaced(math, "evaluate", async () => {
+      throw new ServiceError("oom", "8 of 6 bytes");
+    });
+    const { error, verdict } = await t.run(startOf("eval"));
+    expect([error?.code, verdict]).toEqual(["oom", null]);
+    using ___ = replaced(math, "limitsAreVerdicts", true);
+    const judged = await t.run(startOf("eval"));
+    expect([judged.error, judged.verdict?.reward, judged.verdict?.rule]).toEqual([null, 0, "oom"]);
+  });
+
   test("leaves nothing when RUN fails after the agent was done", async () => {
     using _ = evaluatingIn("fresh");
     const t = setup();

@@ -25,6 +25,7 @@ export const SETTINGS: WorkerSettings = {
     diskBytes: 7,
   },
   engineCallTimeoutMs: 1234,
+  engineStallMs: 0,
   maxReplyBytes: 5678,
   maxOutcomeBytes: 1000,
   tasks: TASK_SETTINGS,

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { type Json, lengthOf, type Streamed } from "./streamed.ts";
 import { weightSpansSchema } from "./vllm.ts";
 import { NOTHING_SAID, readShape, type Wire } from "./wire.ts";
 
@@ -23,6 +24,33 @@ const replySchema = z.object({
     queue_time: z.number().min(0).nullish(),
   }),
 });
+
+/**
+ * SGLang's pieces are new tokens only where it was started with `--incremental-streaming-output`; otherwise
+ * each repeats all before it, at a cost that grows with the square of the reply.
+ */
+const streamed: Streamed = {
+  ask: { stream: true },
+  add(reply, piece) {
+    if (reply === null) return piece;
+    const meta = piece.meta_info as Json | undefined;
+    const ids = listOf(piece.output_ids);
+    const all = listOf(reply.output_ids);
+    if (all.length > 0 && ids.length > 0 && ids.length === meta?.completion_tokens) {
+      throw new Error("each piece of the stream repeats the ones before");
+    }
+    const pairs = listOf((reply.meta_info as Json | undefined)?.output_token_logprobs);
+    for (const id of ids) all.push(id);
+    for (const pair of listOf(meta?.output_token_logprobs)) pairs.push(pair);
+    const meta_info = { ...meta, ...(pairs.length > 0 && { output_token_logprobs: pairs }) };
+    return { ...piece, output_ids: all, meta_info };
+  },
+  count: ({ output_ids }) => lengthOf(output_ids),
+};
+
+function listOf(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : [];
+}
 
 /**
  * SGLang's own `/generate`. Builds without `output_ids` have the ids beside the log-probabilities
@@ -55,6 +83,7 @@ export const sglangGenerate: Wire = {
       stream: false,
     };
   },
+  streamed,
   read(shown, value) {
     const reply = readShape(replySchema, shown, "a reply of SGLang's generate", value);
     const { meta_info: meta } = reply;

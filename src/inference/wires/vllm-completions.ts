@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { type Json, lengthOf, streamedByVllm } from "./streamed.ts";
 import { readUsage, samplingParams, usageSchema } from "./vllm.ts";
 import { idInText, NOTHING_SAID, readShape, type Wire, type WireRequest } from "./wire.ts";
 
@@ -22,6 +23,7 @@ export const vllmCompletions: Wire = {
   root: "v1",
   path: "/completions",
   body,
+  streamed: streamedByVllm(({ choices }) => lengthOf((choices as [Json])[0].token_ids)),
   read(shown, value) {
     const schema = replySchema.refine(({ choices: [{ token_ids }] }) => token_ids, {
       path: ["choices", 0, "token_ids"],
@@ -40,6 +42,10 @@ export const vllmCompletions: Wire = {
 export const vllmCompletionsTextIds: Wire = {
   ...vllmCompletions,
   body: (request) => ({ ...body(request), return_tokens_as_token_ids: true }),
+  streamed: streamedByVllm(({ choices }) => {
+    const [{ logprobs }] = choices as [{ logprobs?: Json }];
+    return lengthOf(logprobs?.tokens);
+  }),
   read(shown, value) {
     const schema = replySchema.refine(({ choices: [{ logprobs }] }) => logprobs?.tokens, {
       path: ["choices", 0, "logprobs", "tokens"],

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { type Json, lengthOf, streamedByVllm } from "./streamed.ts";
 import { readUsage, samplingParams, usageSchema, weightSpansSchema } from "./vllm.ts";
 import { idInText, NOTHING_SAID, readShape, type Wire } from "./wire.ts";
 
@@ -44,6 +45,7 @@ export const vllmGenerate: Wire = {
       output_mode: "tokens",
     };
   },
+  streamed: streamedByVllm(({ choices }) => lengthOf((choices as [Json])[0].token_ids)),
   read(shown, value) {
     const reply = readShape(replySchema, shown, "a reply of vLLM's generate", value);
     const [choice] = reply.choices;

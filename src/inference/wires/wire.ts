@@ -2,6 +2,7 @@ import type { z } from "zod";
 import { ServiceError } from "../../errors.ts";
 import type { RouteRoot } from "../endpoint.ts";
 import type { GenerateRequest, InBandLoad, WeightSpan } from "../generate.ts";
+import type { Streamed } from "./streamed.ts";
 
 /** What a wire format makes its request of. */
 export type WireRequest = GenerateRequest & { model: string; maxTokens: number };
@@ -45,6 +46,8 @@ export type Wire = {
   path: string;
   /** `requestId` is new for each try, as engines refuse one that they know. */
   body(request: WireRequest, requestId: string): Record<string, unknown>;
+  /** Where replies can come in pieces. */
+  streamed?: Streamed;
   /** @throws ServiceError `engine_bad_reply` for another shape. */
   read(shown: string, value: unknown, request: WireRequest): RawTokens;
 };

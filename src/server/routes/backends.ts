@@ -17,6 +17,20 @@ const addSchema = z.strictObject({
   engine: z.enum(ENGINE_CHOICES).optional(),
 });
 
+/** What becomes of the trajectories on a backend that leaves: they end there, or move at their next turn. */
+const leavingSchema = z.strictObject({
+  trajectories: z.enum(["finish", "move"]).default("finish"),
+});
+
+const decisionsSchema = z.strictObject({
+  limit: z.coerce.number().int().min(1).max(512).default(50),
+});
+
+function unknownBackend(id: string): ServiceError {
+  const mend = "GET /v1/backends lists them";
+  return new ServiceError("not_found", `there is no backend "${id}"`, { field: "id", mend });
+}
+
 export function backendRoutes({ backends, maxBodyBytes }: ServerParts) {
   const app = new Hono<ServerEnv>();
 
@@ -27,13 +41,31 @@ export function backendRoutes({ backends, maxBodyBytes }: ServerParts) {
     return c.json(await backends.add(request, c.req.raw.signal), 201);
   });
 
+  app.get("/decisions", (c) => {
+    const { limit } = parseBody(decisionsSchema, c.req.query());
+    return c.json({ decisions: backends.decisions(limit) });
+  });
+
+  app.get("/:id", (c) => {
+    const id = c.req.param("id");
+    const { limit } = parseBody(decisionsSchema, c.req.query());
+    const backend = backends.list().find((candidate) => candidate.id === id);
+    if (!backend) throw unknownBackend(id);
+    return c.json({ ...backend, decisions: backends.decisions(limit, id) });
+  });
+
+  app.post("/:id/drain", (c) => {
+    const id = c.req.param("id");
+    const { trajectories } = parseBody(leavingSchema, c.req.query());
+    if (!backends.drain(id, trajectories)) throw unknownBackend(id);
+    return c.json({ draining: id, trajectories });
+  });
+
   app.delete("/:id", (c) => {
     const id = c.req.param("id");
-    if (!backends.remove(id)) {
-      const mend = "GET /v1/backends lists them";
-      throw new ServiceError("not_found", `there is no backend "${id}"`, { field: "id", mend });
-    }
-    return c.json({ removed: id });
+    const { trajectories } = parseBody(leavingSchema, c.req.query());
+    if (!backends.remove(id, trajectories)) throw unknownBackend(id);
+    return c.json({ removed: id, trajectories });
   });
 
   return app;

@@ -2,8 +2,19 @@ import type { Said, SimulatedMessage } from "../conversation.ts";
 import type { Sampled } from "../engine.ts";
 import type { SimulatedTokenizer } from "../tokenizer.ts";
 
-/** Which engine's routes are served, and how. `vllm-old` is one from before ids were returned. */
-export const WIRES = ["all", "vllm", "vllm-old", "sglang", "prorl", "openai"] as const;
+/**
+ * Which engine's routes are served, and how. `vllm-old` is one from before ids were returned, `sglang-old` one
+ * whose streams repeat themselves.
+ */
+export const WIRES = [
+  "all",
+  "vllm",
+  "vllm-old",
+  "sglang",
+  "sglang-old",
+  "prorl",
+  "openai",
+] as const;
 export type SimulatedWire = (typeof WIRES)[number];
 
 /** A request, whatever its format. */
@@ -34,8 +45,28 @@ export type Told = {
   tokenizer: SimulatedTokenizer;
 };
 
+/** Tokens that were sampled since the last piece of a stream. */
+export type NewTokens = {
+  ids: number[];
+  logprobs: number[];
+  /** All so far, these included. */
+  soFar: Pick<Sampled, "ids" | "logprobs">;
+};
+
+/** How an answer is written token by token. */
+export type Pieces = {
+  piece(tokens: NewTokens, requestId: string, promptIds: readonly number[]): object;
+  /** What comes last, with what is left. */
+  last(tokens: NewTokens, told: Told): object[];
+};
+
 /** One request, and how its answer goes onto the wire: as JSON, or as the response itself. */
-export type Exchange = { asking: Asking; write(told: Told): object | Response };
+export type Exchange = {
+  asking: Asking;
+  write(told: Told): object | Response;
+  /** Where the answer is asked for as a stream. */
+  pieces?: Pieces | undefined;
+};
 
 /** @throws ZodError */
 export type Format = (body: unknown) => Exchange;

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Format } from "./format.ts";
+import type { Format, NewTokens, Pieces, Told } from "./format.ts";
 import { shownText } from "./vllm.ts";
 
 const ids = z.array(z.number().int().min(0));
@@ -19,45 +19,69 @@ const requestSchema = z.object({
     .prefault({}),
   return_logprob: z.boolean().nullish(),
   extra_key: z.string().nullish(),
-  stream: z.literal(false).nullish(),
+  stream: z.boolean().nullish(),
 });
 
-/** SGLang's own `/generate`. */
-export const sglangGenerate: Format = (body) => {
-  const { sampling_params: sampling, ...request } = requestSchema.parse(body);
-  return {
-    asking: {
-      model: null,
-      prompt: { ids: request.input_ids },
-      seed: sampling.sampling_seed ?? null,
-      maxTokens: sampling.max_new_tokens,
-      stopTokenIds: sampling.stop_token_ids ?? [],
-      stop: sampling.stop ?? [],
-      salt: request.extra_key ?? "",
-    },
-    write(told) {
+/** SGLang's own `/generate`. `isOld`: each piece of a stream repeats the ones before. */
+export const sglangGenerate =
+  (isOld: boolean): Format =>
+  (body) => {
+    const { sampling_params: sampling, ...request } = requestSchema.parse(body);
+    const pairsOf = ({ ids, logprobs }: Pick<NewTokens, "ids" | "logprobs">) => ({
+      ...(request.return_logprob && {
+        output_token_logprobs: logprobs.map((logprob, index) => [logprob, ids[index], null]),
+      }),
+    });
+    const shownOf = (tokens: NewTokens) => (isOld ? tokens.soFar : tokens);
+    const metaOf = (told: Told, tokens: NewTokens | null) => {
       const { sampled } = told;
-      const pairs = sampled.logprobs.map((logprob, index) => [logprob, sampled.ids[index], null]);
       return {
-        text: shownText(told, sampling.skip_special_tokens !== false),
-        output_ids: sampled.ids,
-        meta_info: {
-          id: request.rid ?? told.requestId,
-          finish_reason: finishOf(sampled.finish, sampled.matchedId ?? sampled.ids.at(-1)),
-          prompt_tokens: sampled.promptTokens,
-          completion_tokens: sampled.ids.length,
-          cached_tokens: sampled.cachedTokens,
-          weight_version: told.weightVersion,
-          weight_versions: sampled.weightSpans,
-          ...(request.return_logprob && { output_token_logprobs: pairs }),
-          num_running_reqs: told.running,
-          num_waiting_reqs: told.waiting,
-          queue_time: sampled.queueMs / 1000,
-        },
+        id: request.rid ?? told.requestId,
+        finish_reason: finishOf(sampled.finish, sampled.matchedId ?? sampled.ids.at(-1)),
+        prompt_tokens: sampled.promptTokens,
+        completion_tokens: sampled.ids.length,
+        cached_tokens: sampled.cachedTokens,
+        weight_version: told.weightVersion,
+        weight_versions: sampled.weightSpans,
+        ...pairsOf(tokens === null ? sampled : shownOf(tokens)),
+        num_running_reqs: told.running,
+        num_waiting_reqs: told.waiting,
+        queue_time: sampled.queueMs / 1000,
       };
-    },
+    };
+    const pieces: Pieces = {
+      piece: (tokens, id, promptIds) => ({
+        output_ids: shownOf(tokens).ids,
+        meta_info: {
+          id: request.rid ?? id,
+          finish_reason: null,
+          prompt_tokens: promptIds.length,
+          completion_tokens: tokens.soFar.ids.length,
+          ...pairsOf(shownOf(tokens)),
+        },
+      }),
+      last: (tokens, told) => [
+        { output_ids: shownOf(tokens).ids, meta_info: metaOf(told, tokens) },
+      ],
+    };
+    return {
+      asking: {
+        model: null,
+        prompt: { ids: request.input_ids },
+        seed: sampling.sampling_seed ?? null,
+        maxTokens: sampling.max_new_tokens,
+        stopTokenIds: sampling.stop_token_ids ?? [],
+        stop: sampling.stop ?? [],
+        salt: request.extra_key ?? "",
+      },
+      pieces: request.stream === true ? pieces : undefined,
+      write: (told) => ({
+        text: shownText(told, sampling.skip_special_tokens !== false),
+        output_ids: told.sampled.ids,
+        meta_info: metaOf(told, null),
+      }),
+    };
   };
-};
 
 function finishOf(type: string, matched: number | undefined): object {
   if (type === "stop") return { type, matched };

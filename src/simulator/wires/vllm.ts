@@ -1,10 +1,16 @@
 import { z } from "zod";
-import { type Format, type Told, usageOf } from "./format.ts";
+import { byteTokenizer } from "../tokenizer.ts";
+import { type Format, type NewTokens, type Pieces, type Told, usageOf } from "./format.ts";
 
 const ids = z.array(z.number().int().min(0));
 
 /** What vLLM takes where nothing else is said. */
 const DEFAULT_MAX_TOKENS = 16;
+
+const streamFields = {
+  stream: z.boolean().nullish(),
+  stream_options: z.object({ include_usage: z.boolean().nullish() }).nullish(),
+};
 
 export const samplingSchema = z.object({
   max_tokens: z.number().int().min(1).default(DEFAULT_MAX_TOKENS),
@@ -33,7 +39,7 @@ const generateSchema = z.object({
   }),
   cache_salt: z.string().min(1).max(1024).nullish(),
   priority: z.literal(0).nullish(),
-  stream: z.literal(false).nullish(),
+  ...streamFields,
 });
 
 export const generate: Format = (body) => {
@@ -50,11 +56,10 @@ export const generate: Format = (body) => {
       salt: request.cache_salt ?? "",
       ...samplingOf(sampling),
     },
+    pieces: request.stream === true ? piecesOf(sampling.logprobs) : undefined,
     write(told) {
       const { sampled, requestId } = told;
-      const content = sampled.logprobs.map((logprob, index) => {
-        return { token_id: sampled.ids[index], logprob, rank: 1, top_logprobs: [] };
-      });
+      const content = contentOf(sampled);
       const choice = {
         index: 0,
         finish_reason: sampled.finish,
@@ -73,6 +78,31 @@ export const generate: Format = (body) => {
   };
 };
 
+const contentOf = ({ ids, logprobs }: Pick<NewTokens, "ids" | "logprobs">) =>
+  logprobs.map((logprob, index) => {
+    return { token_id: ids[index], logprob, rank: 1, top_logprobs: [] };
+  });
+
+function piecesOf(wanted: number | null | undefined): Pieces {
+  const choiceOf = (tokens: NewTokens, finish_reason: string | null) => ({
+    index: 0,
+    token_ids: tokens.ids,
+    logprobs: typeof wanted === "number" ? { content: contentOf(tokens) } : null,
+    finish_reason,
+  });
+  return {
+    piece: (tokens, request_id) => ({ request_id, choices: [choiceOf(tokens, null)] }),
+    last(tokens, told) {
+      const { finish, matchedId, weightSpans } = told.sampled;
+      const ended = { stop_reason: matchedId, weight_versions: weightSpans };
+      const choice = { ...choiceOf(tokens, finish), ...ended };
+      const usage = { choices: [], usage: usageOf(told, true) };
+      // An answer that is aborted between two tokens has no last piece.
+      return tokens.ids.length > 0 ? [{ choices: [choice] }, usage] : [usage];
+    },
+  };
+}
+
 const completionSchema = samplingSchema.extend({
   model: z.string(),
   prompt: ids.min(1, "is not a list of token ids"),
@@ -81,7 +111,7 @@ const completionSchema = samplingSchema.extend({
   return_tokens_as_token_ids: z.boolean().nullish(),
   skip_special_tokens: z.boolean().nullish(),
   cache_salt: z.string().nullish(),
-  stream: z.literal(false).nullish(),
+  ...streamFields,
 });
 
 /** `/v1/completions` with a prompt of ids; an old one does not know `return_token_ids`. */
@@ -95,13 +125,14 @@ export function completions(isOld: boolean): Format {
         salt: request.cache_salt ?? "",
         ...samplingOf(request),
       },
+      pieces: request.stream === true ? completionPieces(request, isOld) : undefined,
       write(told) {
         const { sampled, requestId, model, promptIds } = told;
         const withIds = request.return_token_ids === true && !isOld;
         const choice = {
           index: 0,
           text: shownText(told, request.skip_special_tokens !== false),
-          logprobs: typeof request.logprobs === "number" ? tokenLogprobs(told, request) : null,
+          logprobs: typeof request.logprobs === "number" ? tokenLogprobs(sampled, request) : null,
           finish_reason: sampled.finish,
           stop_reason: sampled.matchedId,
           ...(withIds && { token_ids: sampled.ids, prompt_token_ids: promptIds }),
@@ -119,12 +150,38 @@ export function completions(isOld: boolean): Format {
   };
 }
 
+type CompletionRequest = z.output<typeof completionSchema>;
+
+function completionPieces(request: CompletionRequest, isOld: boolean): Pieces {
+  const withIds = request.return_token_ids === true && !isOld;
+  const choiceOf = (tokens: NewTokens, promptIds: readonly number[]) => ({
+    index: 0,
+    text: "",
+    logprobs: typeof request.logprobs === "number" ? tokenLogprobs(tokens, request) : null,
+    ...(withIds && { token_ids: tokens.ids }),
+    ...(withIds &&
+      tokens.soFar.ids.length === tokens.ids.length && { prompt_token_ids: promptIds }),
+  });
+  return {
+    piece: (tokens, id, promptIds) => ({
+      id: `cmpl-${id}`,
+      choices: [{ ...choiceOf(tokens, promptIds), finish_reason: null, stop_reason: null }],
+    }),
+    last(tokens, told) {
+      const { finish, matchedId } = told.sampled;
+      const ended = { finish_reason: finish, stop_reason: matchedId };
+      const usage = { choices: [], usage: usageOf(told, !isOld) };
+      return [{ choices: [{ ...choiceOf(tokens, told.promptIds), ...ended }] }, usage];
+    },
+  };
+}
+
 function tokenLogprobs(
-  { sampled, tokenizer }: Told,
-  { return_tokens_as_token_ids: asIds }: z.output<typeof completionSchema>,
+  { ids, logprobs }: Pick<NewTokens, "ids" | "logprobs">,
+  { return_tokens_as_token_ids: asIds }: CompletionRequest,
 ) {
-  const tokens = sampled.ids.map((id) => (asIds ? `token_id:${id}` : tokenizer.decode([id])));
-  return { text_offset: [], token_logprobs: sampled.logprobs, tokens, top_logprobs: null };
+  const tokens = ids.map((id) => (asIds ? `token_id:${id}` : byteTokenizer.decode([id])));
+  return { text_offset: [], token_logprobs: logprobs, tokens, top_logprobs: null };
 }
 
 export function shownText({ sampled, tokenizer }: Told, skipSpecial: boolean): string {

@@ -1,15 +1,13 @@
 import { z } from "zod";
+import { fromJsonText } from "../from-json-text.ts";
 import { parseRow } from "../parse-row.ts";
-
-const messages = z
-  .array(z.looseObject({ role: z.string().optional(), content: z.string() }))
-  .min(1);
+import { promptSchema, promptText } from "../problem.ts";
 
 const truth = z.union([z.string(), z.number()]).transform(String);
 
 /** A DeepScaleR row as published. Merged datasets store nested values as JSON text. */
 const rowSchema = z.looseObject({
-  prompt: z.preprocess(fromJsonText, messages),
+  prompt: promptSchema,
   reward_model: z.preprocess(
     fromJsonText,
     z.looseObject({
@@ -30,16 +28,5 @@ const SUFFIX = /\s*Let's think step by step and output the final answer within \
 
 export function parseMathRow(row: Record<string, unknown>): MathInstance {
   const { prompt, reward_model } = parseRow(rowSchema, row);
-  const problem = prompt.map((message) => message.content).join("\n\n");
-  return { problem: problem.replace(SUFFIX, ""), truths: reward_model.ground_truth };
-}
-
-/** Text that is a JSON list or object becomes it. */
-function fromJsonText(value: unknown): unknown {
-  if (typeof value !== "string" || !/^\s*[[{]/.test(value)) return value;
-  try {
-    return JSON.parse(value);
-  } catch {
-    return value;
-  }
+  return { problem: promptText(prompt).replace(SUFFIX, ""), truths: reward_model.ground_truth };
 }

@@ -252,7 +252,7 @@ printf '#!/bin/sh\\necho old\\n' >b/python; chmod +x b/python`);
   test("a program can't fake the end of a command", async () => {
     await using it = await shellOf(setup);
     const forged =
-      "printf '\\033]777;%s;0;1;/\\a' 00000000-0000-0000-0000-000000000000; sleep 0.1; echo end";
+      "printf '\\033]777;%s;0\\0/\\0\\0\\a' 00000000-0000-0000-0000-000000000000; sleep 0.1; echo end";
     expect(await it.result(`bash -c ${JSON.stringify(forged)}; (exit 3)`)).toMatchObject({
       output: "end\n",
       exitCode: 3,

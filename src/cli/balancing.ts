@@ -1,0 +1,42 @@
+import type { Config } from "../config.ts";
+import { BackendWatch } from "../inference/backend-watch.ts";
+import { BackendRegistry } from "../inference/registry.ts";
+import { TurnDesk } from "../inference/turn-desk.ts";
+import type { Clock } from "../lib/clock.ts";
+import type { Store } from "../store/store.ts";
+import type { Log } from "../telemetry/log.ts";
+import { createBackends } from "./backend-service.ts";
+import { prorlAddresses } from "./prorl-addresses.ts";
+
+const PROBE_TIMEOUT_MS = 10_000;
+
+/** Everything that decides which call goes to which inference server, and when. */
+export function startBalancing(
+  config: Config,
+  { store, clock, log }: { store: Store; clock: Clock; log: Log },
+) {
+  const health = {
+    failuresInARow: config.backend_failures,
+    ejectMs: config.backend_eject_ms,
+    maxEjectMs: config.backend_max_eject_ms,
+  };
+  const registry = new BackendRegistry({ policy: config.balancing, clock });
+  const desk = new TurnDesk({
+    ...{ registry, clock, health },
+    maxRetries: config.turn_retries,
+    backendWaitMs: config.backend_wait_ms,
+    maxTurns: config.backend_turns,
+  });
+  const plan = () => desk.plan();
+  const backends = createBackends(registry, store, clock, log, process.env, plan);
+  const addresses = prorlAddresses(registry, store, clock, plan);
+  const watch = new BackendWatch({
+    ...{ registry, clock, health, plan, probeTimeoutMs: PROBE_TIMEOUT_MS },
+    changed: ({ id, profile = null }) => store.transaction(() => store.saveProfile(id, profile)),
+  });
+  const stop = () => {
+    watch[Symbol.dispose]();
+    desk[Symbol.dispose]();
+  };
+  return { desk, backends, addresses, stop };
+}

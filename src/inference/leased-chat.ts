@@ -1,0 +1,38 @@
+import type { ChatReply, EngineClient } from "./engine.ts";
+import { takeTurn } from "./leased-turn.ts";
+import type { Turns } from "./turn-gate.ts";
+
+/** So many answers of a turn may be broken off before it is given up. */
+const MAX_BROKEN_OFF = 5;
+
+/** Messages in, messages out, on whichever backend the desk names. What was broken off is asked for anew. */
+export function leasedChat(
+  engine: EngineClient,
+  turns: Turns,
+  job: { jobId: string; attempt: number },
+): EngineClient {
+  return {
+    async chat(_backend, request, signal) {
+      let brokenOff = 0;
+      const { reply, ...turn } = await takeTurn<ChatReply>(
+        turns,
+        {
+          ...job,
+          contextTokens: () => null,
+          async call({ backend, weightVersion, stopped }, index, callSignal) {
+            const requestId = index === 0 ? request.requestId : `${request.requestId}.c${index}`;
+            const either = AbortSignal.any([callSignal, stopped]);
+            const answer = await engine.chat(backend, { ...request, requestId }, either);
+            const { finishReason, promptTokens, completionTokens: sampled } = answer;
+            const contextTokens = promptTokens === null ? null : promptTokens + (sampled ?? 0);
+            const over = finishReason !== "abort" || ++brokenOff >= MAX_BROKEN_OFF;
+            const usage = { contextTokens, sampledTokens: sampled ?? 0, load: null };
+            return { reply: { ...answer, weightVersion }, over, usage };
+          },
+        },
+        signal,
+      );
+      return { ...reply, ...turn };
+    },
+  };
+}

@@ -1,0 +1,72 @@
+import { lookup } from "node:dns/promises";
+import { BlockList, isIP } from "node:net";
+import { ServiceError } from "../errors.ts";
+
+export const NETWORKS = ["loopback", "private", "public"] as const;
+export type Network = (typeof NETWORKS)[number];
+
+const RANGES: Record<"loopback" | "private" | "never", string[]> = {
+  loopback: ["127.0.0.0/8", "::1/128"],
+  private: ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fc00::/7"],
+  // Nobody's service lives there, and a cloud's metadata does (169.254.169.254).
+  never: [
+    "0.0.0.0/8",
+    "169.254.0.0/16",
+    "192.0.0.0/24",
+    "198.18.0.0/15",
+    "224.0.0.0/3",
+    "::/128",
+    "64:ff9b::/96",
+    "2002::/16",
+    "fe80::/10",
+    "fec0::/10",
+    "ff00::/8",
+  ],
+};
+
+const LISTS = Object.fromEntries(
+  Object.entries(RANGES).map(([name, ranges]) => [name, blockList(ranges)]),
+) as Record<keyof typeof RANGES, BlockList>;
+
+function blockList(ranges: string[]): BlockList {
+  const list = new BlockList();
+  for (const range of ranges) {
+    const [address = "", bits = ""] = range.split("/");
+    list.addSubnet(address, Number(bits), isIP(address) === 6 ? "ipv6" : "ipv4");
+  }
+  return list;
+}
+
+/** Where an IP address is; null for one that nothing of ours may be sent to. */
+export function networkOf(address: string): Network | null {
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
+  const plain = mapped ?? address;
+  const version = isIP(plain);
+  if (version === 0 || plain.toLowerCase().startsWith("::ffff:")) return null;
+  const family = version === 6 ? "ipv6" : "ipv4";
+  if (LISTS.never.check(plain, family)) return null;
+  if (LISTS.loopback.check(plain, family)) return "loopback";
+  return LISTS.private.check(plain, family) ? "private" : "public";
+}
+
+/**
+ * The address to connect to for a URL. Who then connects to it, and not to the name again, can't be led
+ * elsewhere by a second answer of the name's server.
+ *
+ * @throws ServiceError `address_forbidden` where any of the host's addresses is in no allowed network
+ */
+export async function resolveAllowed(url: URL, allowed: readonly Network[]): Promise<string> {
+  const host = url.hostname.replace(/^\[|\]$/g, "");
+  const found = isIP(host) ? [{ address: host }] : await lookup(host, { all: true });
+  for (const { address } of found) {
+    const network = networkOf(address);
+    if (network === null || !allowed.includes(network)) {
+      const message = `${url.host} is at ${address}, which is in no allowed network`;
+      const mend = `only ${allowed.join(" and ")} addresses may be called; the operator can change it`;
+      throw new ServiceError("address_forbidden", message, { mend });
+    }
+  }
+  const [first] = found;
+  if (!first) throw new ServiceError("address_forbidden", `${url.host} has no address`);
+  return first.address;
+}

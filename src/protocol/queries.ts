@@ -1,0 +1,53 @@
+import { z } from "zod";
+import { STATES } from "../jobs/job.ts";
+import { labelQuery, labelsSchema } from "./labels.ts";
+import { rolloutIdSchema } from "./rollout.ts";
+
+/** The longest that a request may wait for a job. Units: milliseconds. */
+const MAX_WAIT_MS = 600_000;
+
+const wait = z.coerce.number().int().min(0).max(MAX_WAIT_MS).default(0);
+const cursor = z.coerce.number().int().min(0);
+const states = z
+  .string()
+  .transform((text) => text.split(","))
+  .pipe(z.array(z.enum(STATES)));
+
+export const waitQuery = z.strictObject({ wait_ms: wait });
+
+export const submitQuery = z.strictObject({
+  wait_ms: wait,
+  /** Checks everything and submits nothing. */
+  dry_run: z.stringbool().default(false),
+});
+
+export const listQuery = z.strictObject({
+  after: cursor.default(0),
+  limit: z.coerce.number().int().min(1).max(1000).default(100),
+  order: z.enum(["submitted", "finished"]).default("submitted"),
+  state: states.optional(),
+  label: labelQuery.optional(),
+  kind: z.string().min(1).optional(),
+  wait_ms: wait,
+});
+
+/** Of a cancel of many: a label has to be named, so that nobody ends everything by leaving it out. */
+export const cancelQuery = z.strictObject({
+  label: labelQuery,
+  state: states.optional(),
+  kind: z.string().min(1).optional(),
+});
+
+export const eventsQuery = z.strictObject({
+  after: cursor.optional(),
+  state: states.optional(),
+  label: labelQuery.optional(),
+  kind: z.string().min(1).optional(),
+  /** Also what happens to unfinished rollouts, as it happens. */
+  live: z.stringbool().default(false),
+});
+
+export const renewSchema = z.union([
+  z.strictObject({ ids: z.array(rolloutIdSchema).min(1).max(10_000) }),
+  z.strictObject({ labels: labelsSchema }),
+]);

@@ -1,0 +1,135 @@
+import type { LiveEvent } from "../pipeline/event-feed.ts";
+import { viewRollout } from "../protocol/view.ts";
+import type { ListFilter } from "../store/listing.ts";
+import type { ServerParts } from "./parts.ts";
+
+/** A comment is sent after as much silence, so that both ends see a connection that is gone. */
+const HEARTBEAT_MS = 15_000;
+/** A reader that takes nothing for as long is cut. */
+const SLOW_READER_MS = 30_000;
+/** Live events that wait for a reader, at most; one that falls further behind is cut. */
+const MAX_LIVE = 1000;
+const PAGE = 50;
+
+type Parts = Pick<ServerParts, "store" | "scheduler">;
+
+/**
+ * One reader's stream of events. The next page of the log is read when the reader has taken the last one, so a
+ * slow reader costs no memory, only its place, and that not for long.
+ */
+export class EventStream {
+  readonly body: ReadableStream<Uint8Array>;
+  readonly #parts: Parts;
+  readonly #filter: Omit<ListFilter, "order" | "limit">;
+  readonly #onEnd: () => void;
+  readonly #ended = new AbortController();
+  readonly #watch: Timer;
+  readonly #subscription: Disposable | null;
+  #live: LiveEvent[] = [];
+  #wake: () => void = () => {};
+  #after: number;
+  /** Whether the log goes on behind the last page. */
+  #more = false;
+  /** When the chunk was made that the reader has not taken yet. */
+  #offeredMs: number | null = null;
+  #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
+
+  constructor(
+    parts: Parts,
+    filter: Omit<ListFilter, "order" | "limit">,
+    live: boolean,
+    onEnd: () => void,
+  ) {
+    this.#parts = parts;
+    this.#filter = filter;
+    this.#after = filter.after;
+    this.#onEnd = onEnd;
+    this.#subscription = live ? parts.scheduler.feed.subscribe((event) => this.#push(event)) : null;
+    this.#watch = setInterval(() => this.#cutIfSlow(), SLOW_READER_MS / 4);
+    this.body = new ReadableStream({
+      start: (controller) => {
+        this.#controller = controller;
+        controller.enqueue(encode(": rolloutd\n\n"));
+      },
+      pull: (controller) => this.#pull(controller),
+      cancel: () => this.close(),
+    });
+  }
+
+  close(): void {
+    if (this.#ended.signal.aborted) return;
+    this.#ended.abort();
+    clearInterval(this.#watch);
+    this.#subscription?.[Symbol.dispose]();
+    this.#wake();
+    this.#onEnd();
+    try {
+      this.#controller?.close();
+    } catch {
+      // The other side closed it first.
+    }
+  }
+
+  async #pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
+    this.#offeredMs = null;
+    let text = this.#next();
+    while (text === "" && !this.#ended.signal.aborted) {
+      if (this.#parts.scheduler.draining) return this.close();
+      const woken = this.#more ? await nextTurn() : await this.#somethingNew();
+      text = this.#next();
+      if (!woken && text === "") text = ": still here\n\n";
+    }
+    if (this.#ended.signal.aborted) return;
+    this.#offeredMs = performance.now();
+    controller.enqueue(encode(text));
+  }
+
+  /** What there is to tell now, as text of the protocol. */
+  #next(): string {
+    const live = this.#live.map(
+      (event) => `event: ${event.state}\ndata: ${JSON.stringify(event)}\n\n`,
+    );
+    this.#live = [];
+    const filter = { ...this.#filter, after: this.#after, limit: PAGE, order: "finished" as const };
+    const { rows, next, more } = this.#parts.store.list(filter);
+    this.#after = next;
+    this.#more = more;
+    const finished = rows.map((row) => {
+      const data = JSON.stringify(viewRollout(row));
+      return `id: ${row.finished_seq}\nevent: finished\ndata: ${data}\n\n`;
+    });
+    return [...live, ...finished].join("");
+  }
+
+  async #somethingNew(): Promise<boolean> {
+    const woken = new AbortController();
+    const signal = AbortSignal.any([this.#ended.signal, woken.signal]);
+    let live = false;
+    this.#wake = () => {
+      live = true;
+      woken.abort();
+    };
+    const finished = await this.#parts.scheduler.waiters.any(HEARTBEAT_MS, signal);
+    this.#wake = () => {};
+    return finished || live;
+  }
+
+  #push(event: LiveEvent): void {
+    if (this.#live.push(event) > MAX_LIVE) this.close();
+    else this.#wake();
+  }
+
+  #cutIfSlow(): void {
+    const waitedMs = this.#offeredMs === null ? 0 : performance.now() - this.#offeredMs;
+    if (waitedMs > SLOW_READER_MS) this.close();
+  }
+}
+
+/** Lets others have their turn between two pages in which nothing matches. */
+function nextTurn(): Promise<true> {
+  return new Promise((resolve) => setImmediate(() => resolve(true)));
+}
+
+function encode(text: string): Uint8Array {
+  return new TextEncoder().encode(text);
+}

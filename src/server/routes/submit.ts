@@ -1,0 +1,59 @@
+import { type Context, Hono } from "hono";
+import { inField, parseBody } from "../../protocol/parse.ts";
+import { submitQuery } from "../../protocol/queries.ts";
+import { type RolloutRequest, rolloutRequestSchema, submitSchema } from "../../protocol/rollout.ts";
+import { viewRollout } from "../../protocol/view.ts";
+import type { JobRow } from "../../store/tables.ts";
+import { readJson } from "../body.ts";
+import type { ServerEnv, ServerParts } from "../parts.ts";
+import { waitFinal } from "../wait.ts";
+
+export function submitRoutes(parts: ServerParts) {
+  const { store, scheduler } = parts;
+  const app = new Hono<ServerEnv>();
+
+  app.post("/", async (c) => {
+    const { requests, single, waitMs, dryRun } = await readSubmit(c, parts.maxBodyBytes);
+    const submissions = requests.map((request, index) =>
+      inField(single ? "" : `rollouts[${index}]`, () => {
+        const { job, row } = parts.accept(request);
+        return { job, row: { ...row, client: c.env.client } };
+      }),
+    );
+    if (dryRun) {
+      const rollouts = scheduler.dryRun(submissions);
+      return single
+        ? c.json({ ...rollouts[0], dry_run: true })
+        : c.json({ rollouts, dry_run: true });
+    }
+    const submitted = await scheduler.submit(submissions);
+    if (waitMs > 0)
+      await waitFinal(
+        c,
+        parts,
+        submitted.map(({ id }) => id),
+        waitMs,
+      );
+    const rollouts = submitted.map(({ id, created }) => ({
+      ...viewRollout(store.jobById(id) as JobRow),
+      created,
+    }));
+    const status = submitted.some(({ created }) => created) ? 201 : 200;
+    return single ? c.json(rollouts[0], status) : c.json({ rollouts }, status);
+  });
+
+  return app;
+}
+
+/** A body with `rollouts` submits many; any other body is one rollout. */
+async function readSubmit(c: Context<ServerEnv>, maxBodyBytes: number) {
+  const body = await readJson(c.req.raw, maxBodyBytes);
+  const query = parseBody(submitQuery, c.req.query());
+  const dryRun = query.dry_run;
+  if (typeof body === "object" && body !== null && "rollouts" in body) {
+    const { rollouts, wait_ms } = parseBody(submitSchema, body);
+    return { requests: rollouts, single: false, waitMs: wait_ms ?? query.wait_ms, dryRun };
+  }
+  const request: RolloutRequest = parseBody(rolloutRequestSchema, body);
+  return { requests: [request], single: true, waitMs: query.wait_ms, dryRun };
+}

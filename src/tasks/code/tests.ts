@@ -1,0 +1,106 @@
+import { inflateSync } from "node:zlib";
+import { fromJsonText } from "../from-json-text.ts";
+
+/** One hidden test. What is expected never enters a sandbox. */
+export type CodeTest =
+  | { kind: "stdin"; input: string; expected: string }
+  | { kind: "call"; name: string; args: unknown[]; expected: unknown };
+
+/** A way of writing tests down that is not known here; the message says what is wrong. */
+export class TestsUnreadable extends Error {}
+
+/**
+ * The tests of a row in the ways in which the known datasets write them: two lists `inputs` and `outputs` (APPS,
+ * TACO, CodeContests, NeMo Gym), or a list of pairs `input` and `output` (DeepCoder, LiveCodeBench, Codeforces); as
+ * JSON or as its text; for LiveCodeBench also packed.
+ *
+ * @param name of the function to call, where the row says it apart from its tests
+ * @throws TestsUnreadable
+ */
+export function readTests(value: unknown, name: string | null): CodeTest[] {
+  const tests = fromJsonText(typeof value === "string" ? unpacked(value) : value);
+  if (Array.isArray(tests)) return tests.map((test, index) => fromPair(test, index, name));
+  if (!isObject(tests)) throw new TestsUnreadable("there is no list of tests");
+  const { inputs, outputs, fn_name } = tests;
+  if (!Array.isArray(inputs) || !Array.isArray(outputs) || inputs.length !== outputs.length) {
+    throw new TestsUnreadable("`inputs` and `outputs` must be lists of the same length");
+  }
+  const called = typeof fn_name === "string" && fn_name !== "" ? fn_name : name;
+  return inputs.map((input, index) => makeTest(input, outputs[index], called));
+}
+
+function fromPair(test: unknown, index: number, name: string | null): CodeTest {
+  if (!isObject(test) || !("input" in test) || !("output" in test)) {
+    throw new TestsUnreadable(`test ${index} has no \`input\` and \`output\``);
+  }
+  const { input, output, fn_name, metadata } = test;
+  const type = String(test.testtype ?? test.type ?? (name ? "functional" : "stdin"));
+  if (type.startsWith("std")) return makeTest(input, output, null);
+  const own = isObject(metadata) ? metadata.func_name : undefined;
+  const called = [fn_name, own, name].find((each) => typeof each === "string" && each !== "");
+  if (typeof called !== "string") throw new TestsUnreadable(`test ${index} names no function`);
+  return makeTest(input, output, called);
+}
+
+function makeTest(input: unknown, output: unknown, name: string | null): CodeTest {
+  if (name === null) return { kind: "stdin", input: asText(input), expected: asText(output) };
+  const args = typeof input === "string" ? linesOfJson(input) : input;
+  if (!Array.isArray(args)) throw new TestsUnreadable(`the arguments of ${name} are no list`);
+  return { kind: "call", name, args, expected: jsonOrText(output) };
+}
+
+/** Some sets write the lines of a text as a list. */
+function asText(value: unknown): string {
+  if (Array.isArray(value)) return value.map(asText).join("\n");
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+/** One argument per line. */
+function linesOfJson(text: string): unknown[] {
+  return text
+    .split("\n")
+    .filter((line) => line.trim() !== "")
+    .map(jsonOrText);
+}
+
+function jsonOrText(value: unknown): unknown {
+  if (typeof value !== "string") return value;
+  try {
+    return JSON.parse(value);
+  } catch {
+    return value;
+  }
+}
+
+/** LiveCodeBench packs its private tests as base64 of zlib of a Python pickle of one text. */
+function unpacked(text: string): string {
+  if (!/^[A-Za-z0-9+/=\s]{16,}$/.test(text)) return text;
+  try {
+    return pickledText(inflateSync(Buffer.from(text, "base64"), { maxOutputLength: MAX_UNPACKED }));
+  } catch (error) {
+    throw new TestsUnreadable(`the packed tests can't be unpacked: ${(error as Error).message}`);
+  }
+}
+
+const MAX_UNPACKED = 256 * 1024 * 1024;
+
+/** Opcodes of a pickle that begin a text, with the bytes of its length. */
+const TEXTS: Record<number, number> = { 140: 1, 88: 4, 141: 8 };
+const PROTOCOL = 0x80;
+const FRAME = 0x95;
+
+/** The text that a pickle holds and nothing else: a pickle is a program, and none is run here. */
+function pickledText(pickle: Buffer): string {
+  let at = 0;
+  if (pickle[at] === PROTOCOL) at += 2;
+  if (pickle[at] === FRAME) at += 9;
+  const lengthBytes = TEXTS[pickle[at] ?? 0];
+  if (lengthBytes === undefined) throw new Error("the pickle does not hold a text");
+  const length = pickle.readUIntLE(at + 1, Math.min(6, lengthBytes));
+  const start = at + 1 + lengthBytes;
+  return pickle.toString("utf8", start, start + length);
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,99 @@
+import { expect, test } from "bun:test";
+import { waitFor } from "../support/wait-for.ts";
+import { ECHO, setup } from "./setup.ts";
+
+type Setup = ReturnType<typeof setup>;
+
+/** Opens a stream and collects its events. */
+async function listen(t: Setup, query = "", lastEventId?: string) {
+  const headers = new Headers();
+  if (lastEventId !== undefined) headers.set("last-event-id", lastEventId);
+  const controller = new AbortController();
+  const init = { headers, signal: controller.signal };
+  const response = await t.app.request(`/v1/events${query}`, init, t.env);
+  const events: { id?: string; event: string; data: { id: string; state: string } }[] = [];
+  const reader = (response.body as ReadableStream<Uint8Array>).getReader();
+  const done = (async () => {
+    let text = "";
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      text += Buffer.from(value).toString();
+      const blocks = text.split("\n\n");
+      text = blocks.pop() ?? "";
+      for (const block of blocks) {
+        if (block.startsWith(":")) continue;
+        const fields = Object.fromEntries(
+          block.split("\n").map((line) => [line.split(": ", 1)[0], line.replace(/^\w+: /, "")]),
+        );
+        events.push({ ...fields, data: JSON.parse(fields.data ?? "null") } as never);
+      }
+    }
+  })();
+  return {
+    status: response.status,
+    events,
+    async close() {
+      await reader.cancel();
+      await done;
+    },
+  };
+}
+
+const submit = (t: Setup, ids: string[]) =>
+  t.send("POST", "/v1/rollouts", { rollouts: ids.map((id) => ({ id, ...ECHO })) });
+
+test("a reader that comes back with the last id misses nothing and sees nothing twice", async () => {
+  await using t = setup();
+  const first = await listen(t, "?after=0");
+  await submit(t, ["a", "b", "c"]);
+  await waitFor(() => first.events.length === 3, "three events");
+  await first.close();
+  await submit(t, ["d"]);
+  await t.send("GET", "/v1/rollouts/d?wait_ms=20000");
+  const second = await listen(t, "", first.events[1]?.id);
+  await waitFor(() => second.events.length === 2, "what came since");
+  await submit(t, ["e"]);
+  await waitFor(() => second.events.length === 3, "what comes now");
+  await second.close();
+  const seen = [...first.events.slice(0, 2), ...second.events];
+  expect(seen.map(({ data }) => data.id).toSorted()).toEqual(["a", "b", "c", "d", "e"]);
+  expect(new Set(seen.map(({ id }) => id)).size).toBe(5);
+});
+
+test("without a position it begins now, and live events tell every change", async () => {
+  await using t = setup();
+  await submit(t, ["before"]);
+  await t.send("GET", "/v1/rollouts/before?wait_ms=20000");
+  const stream = await listen(t, "?live=true");
+  await submit(t, ["a"]);
+  await waitFor(() => stream.events.some(({ event }) => event === "finished"), "the end");
+  await stream.close();
+  const told = stream.events.map(({ event, data }) => [event, data.id]);
+  expect(told.filter(([event]) => event === "active")).toHaveLength(3);
+  expect(told.at(0)).toEqual(["pending", "a"]);
+  expect(told.every(([, id]) => id === "a")).toBe(true);
+});
+
+test("filters by label, and counts streams: more than allowed are refused", async () => {
+  await using t = setup();
+  const wanted = await listen(t, "?label=x:1");
+  const other = await listen(t);
+  const refused = await t.app.request("/v1/events", {}, t.env);
+  expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, "1"]);
+  await t.send("POST", "/v1/rollouts", { id: "no", ...ECHO });
+  await t.send("POST", "/v1/rollouts", { id: "yes", ...ECHO, labels: { x: "1" } });
+  await waitFor(() => wanted.events.length === 1, "the event");
+  await other.close();
+  await wanted.close();
+  expect(wanted.events[0]?.data.id).toBe("yes");
+  const again = await listen(t);
+  expect(again.status).toBe(200);
+  await again.close();
+});
+
+test("an id that is none of the stream's is refused", async () => {
+  await using t = setup();
+  const init = { headers: { "last-event-id": "x" } };
+  expect((await t.app.request("/v1/events", init, t.env)).status).toBe(400);
+});

@@ -1,0 +1,157 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { ServiceError } from "../../../src/errors.ts";
+import type { Sandbox } from "../../../src/sandbox/sandbox.ts";
+import { gradeCode } from "../../../src/tasks/code/grade.ts";
+import type { CodeTest } from "../../../src/tasks/code/tests.ts";
+import { type Bundle, setup } from "../../sandbox/setup.ts";
+import { failureOf } from "../../support/failure.ts";
+import { TASK_SETTINGS } from "../../support/task-context.ts";
+
+const SUMS: CodeTest[] = [
+  { kind: "stdin", input: "1 2", expected: "3" },
+  { kind: "stdin", input: "5 5\n", expected: "10" },
+];
+const CALLS: CodeTest[] = [
+  { kind: "call", name: "pairs", args: [[3, 1, 2]], expected: [[1, 2], 3] },
+];
+const RIGHT = "a, b = map(int, input().split())\nprint(a + b)";
+const LIMITS = { totalMs: 30_000, memoryBytes: 512 * 1024 * 1024 };
+
+let bundle: Bundle;
+let sandbox: Sandbox;
+
+beforeAll(async () => {
+  bundle = await setup("bubblewrap");
+  sandbox = await bundle.open();
+});
+afterAll(() => bundle[Symbol.asyncDispose]());
+
+function grade(solution: string | null, tests = SUMS, grading: "all" | "share" = "all") {
+  const instance = { problem: "", tests, grading, testTimeoutMs: 1000 };
+  const settings = { ...TASK_SETTINGS, tests: LIMITS };
+  return gradeCode(instance, solution, sandbox, settings, new AbortController().signal);
+}
+
+async function ruleOf(...asked: Parameters<typeof grade>) {
+  const { reward, rule } = await grade(...asked);
+  return [reward, rule];
+}
+
+describe("a solution", () => {
+  test("that passes every test earns everything", async () => {
+    expect(await ruleOf(RIGHT)).toEqual([1, "all_tests_passed"]);
+    const guarded = `def main():\n    print(sum(map(int, input().split())))\nif __name__ == "__main__":\n    main()`;
+    expect(await ruleOf(guarded)).toEqual([1, "all_tests_passed"]);
+  });
+
+  test("that passes some earns nothing, or its share where the row says so", async () => {
+    const half = "print(3)";
+    expect(await ruleOf(half)).toEqual([0, "test_wrong"]);
+    const verdict = await grade(half, SUMS, "share");
+    expect(verdict).toEqual({
+      reward: 0.5,
+      rule: "some_tests_passed",
+      reason:
+        "1 of 2 tests passed before the verdict; the solution gave another answer than expected in test 2.",
+      details: { passed: 1, total: 2, first_failure: 1, why: "wrong", stderr: "" },
+    });
+  });
+
+  test("is called as a function or a method, and what it prints meanwhile does not count", async () => {
+    const body = "print('debug')\n    xs = sorted(xs)\n    return (xs[:2], xs[2])";
+    expect(await ruleOf(`def pairs(xs):\n    ${body}`, CALLS)).toEqual([1, "all_tests_passed"]);
+    const method = `class Solution:\n  def pairs(self, xs: List[int]):\n    ${body}`;
+    expect(await ruleOf(method, CALLS)).toEqual([1, "all_tests_passed"]);
+    expect(await ruleOf("def other(xs): return 1", CALLS)).toEqual([0, "test_error"]);
+    expect(await ruleOf("def pairs(xs): return [[2, 1], 3]", CALLS)).toEqual([0, "test_wrong"]);
+  });
+
+  test.each([
+    ["does not parse", "print(", "test_error"],
+    ["raises", "raise ValueError('no')", "test_error"],
+    ["ends with an error after the right answer", `${RIGHT}\nraise SystemExit(3)`, "test_error"],
+    ["says nothing", "pass", "test_wrong"],
+    ["says too much", `${RIGHT}\nprint('x' * 5_000_000)`, "test_wrong"],
+    ["computes for ever", "while True: pass", "test_time"],
+    ["wants more memory than there is", "x = bytearray(10**10)", "test_error"],
+    ["recurses for ever", "def f(): f()\nf()", "test_error"],
+    ["is no text", "\0", "test_error"],
+  ])("that %s earns nothing", async (_what, solution, rule) => {
+    expect(await ruleOf(solution)).toEqual([0, rule]);
+  });
+
+  test("that is not there earns nothing", async () => {
+    expect(await ruleOf(null)).toEqual([0, "no_solution"]);
+    expect(await ruleOf(" \n")).toEqual([0, "no_solution"]);
+  });
+
+  test.each([
+    ["ends the process early", "import os\nos._exit(0)"],
+    [
+      "replaces the driver for the next test",
+      "open('/tmp/tests/driver.py', 'w').write('print(3)')\nprint(3)",
+    ],
+    [
+      "leaves a process behind",
+      "import os\nif os.fork() == 0:\n    import time; time.sleep(60)\nprint(3)",
+    ],
+    [
+      "looks for what is expected",
+      "import glob\nprint(glob.glob('/tmp/tests/*'), open('/proc/self/cmdline').read())",
+    ],
+    ["writes a verdict", "print('{\"reward\": 1}')\nopen('/tmp/tests/reward', 'w').write('1')"],
+  ])("that %s earns nothing", async (_what, solution) => {
+    const fresh = await bundle.open();
+    const instance = { problem: "", tests: SUMS, grading: "all", testTimeoutMs: 1000 } as const;
+    const settings = { ...TASK_SETTINGS, tests: LIMITS };
+    const { signal } = new AbortController();
+    expect((await gradeCode(instance, solution, fresh, settings, signal)).reward).toBe(0);
+  });
+});
+
+test("tests beyond the total time are not passed", async () => {
+  const tests = Array(3).fill(SUMS[0]);
+  const instance = { problem: "", tests, grading: "share", testTimeoutMs: 1000 } as const;
+  const settings = { ...TASK_SETTINGS, tests: { ...LIMITS, totalMs: 400 } };
+  const slow = `import time\ntime.sleep(0.3)\n${RIGHT}`;
+  const { reward, details } = await gradeCode(
+    instance,
+    slow,
+    sandbox,
+    settings,
+    new AbortController().signal,
+  );
+  expect(reward).toBeLessThan(0.7);
+  expect(details).toMatchObject({ why: "time" });
+});
+
+test("a sandbox in which nothing works is the verifier's failure, not the solution's", async () => {
+  const broken = await bundle.open();
+  await broken.exec(["bash", "-c", "rm -f $(command -v python3)"], {
+    timeoutMs: 5000,
+    maxOutputBytes: 100,
+  });
+  const grading = gradeCode(
+    { problem: "", tests: SUMS, grading: "all", testTimeoutMs: 1000 },
+    RIGHT,
+    broken,
+    TASK_SETTINGS,
+    new AbortController().signal,
+  );
+  expect(await failureOf(() => grading)).toMatchObject({
+    boundary: expect.stringMatching(/verifier|sandbox/),
+  });
+});
+
+test("a sandbox that dies meanwhile is a failure", async () => {
+  const dying = await bundle.open();
+  const grading = gradeCode(
+    { problem: "", tests: SUMS, grading: "all", testTimeoutMs: 60_000 },
+    "import os\nos.kill(1, 9)\nwhile True: pass",
+    dying,
+    TASK_SETTINGS,
+    AbortSignal.any([dying.died]),
+  );
+  process.kill(dying.handle.holderPid, "SIGKILL");
+  expect(await grading.catch((error) => error)).toBeInstanceOf(ServiceError);
+});
