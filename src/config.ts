@@ -32,6 +32,13 @@ export const SETTINGS = {
   host: setting(z.string().min(1), "127.0.0.1", "address to listen on"),
   port: setting(whole(0, 65_535), 8006, "TCP port; 0 takes a free one"),
   socket: setting(path, undefined, "path of the Unix socket; by default rolloutd.sock in data_dir"),
+  token_file: setting(
+    path,
+    undefined,
+    "file of bearer tokens for the TCP port, 0600, one a line (TOKEN or NAME:TOKEN); read again when it changes",
+  ),
+  tls_cert: setting(path, undefined, "certificate (PEM) for TLS on the TCP port, with tls_key"),
+  tls_key: setting(path, undefined, "private key (PEM) of tls_cert"),
   data_dir: setting(
     path,
     `/var/tmp/rolloutd-${process.getuid?.() ?? 0}`,
@@ -110,6 +117,7 @@ export const SETTINGS = {
     20_000,
     "requests that wait for a rollout; more are refused with 429",
   ),
+  max_requests: setting(count, 30_000, "requests that are open at once; more are refused with 429"),
   max_streams: setting(count, 256, "streams of events; more are refused with 429"),
   max_body_bytes: setting(bytes, 64 * 1024 * 1024, "size of a request's body"),
   init_limit_ms: setting(ms, 120_000, "INIT's time limit where a rollout names none"),

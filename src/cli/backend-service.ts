@@ -25,12 +25,14 @@ export function createBackends(
   /** Somebody may go on now, or elsewhere. */
   changed: () => void = () => {},
 ): Backends {
-  for (const { id, url, model, api_key_env, profile, model_dir, routed } of store.backends()) {
+  for (const row of store.backends()) {
+    const { id, url, model, api_key_env, profile, model_dir, leaving, routed } = row;
     if (routed) registry.add({ id, url, model, routed: true });
     else if (api_key_env === null || env[api_key_env]) {
       const probed = profile === null ? {} : { profile: JSON.parse(profile) as EngineProfile };
       const folder = model_dir === null ? {} : { modelDir: model_dir };
       registry.add({ id, url, model, ...keyFrom(env, api_key_env), ...probed, ...folder });
+      if (leaving !== null) registry.drain(id, leaving);
     } else {
       const mend = `set ${api_key_env} and start again, or add the backend anew`;
       log.warn("a backend is left out: its key is not set", { backend: id, mend });
@@ -62,6 +64,7 @@ export function createBackends(
         added_ms: clock.nowMs(),
         profile,
         model_dir: folder.modelDir ?? null,
+        leaving: null,
         routed: 0,
       };
       store.transaction(() => store.saveBackend(saved));
@@ -77,6 +80,7 @@ export function createBackends(
     },
     drain(id, trajectories) {
       if (!registry.drain(id, trajectories)) return false;
+      store.transaction(() => store.saveLeaving(id, trajectories));
       changed();
       return true;
     },

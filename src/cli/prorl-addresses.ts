@@ -27,7 +27,7 @@ export function prorlAddresses(
       if (routed().some((known) => known.id === id)) return;
       const backend = { id, url: address, model: "", routed: true } as const;
       refuseAnother(registry, backend);
-      const none = { api_key_env: null, model_dir: null, profile: null };
+      const none = { api_key_env: null, model_dir: null, profile: null, leaving: null };
       const row = { id, url: address, model: "", ...none, added_ms: clock.nowMs(), routed: 1 };
       store.transaction(() => store.saveBackend(row));
       registry.add(backend);

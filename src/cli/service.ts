@@ -15,6 +15,7 @@ import { reapSandboxes } from "../sandbox/reaper.ts";
 import { createApp } from "../server/app.ts";
 import { Gate } from "../server/gate.ts";
 import { type Listening, listen } from "../server/listen.ts";
+import { TokenFile } from "../server/tokens.ts";
 import { Store } from "../store/store.ts";
 import type { Log } from "../telemetry/log.ts";
 import { acceptWith } from "./accept.ts";
@@ -46,12 +47,16 @@ export async function startService(
 ): Promise<Service> {
   const settings = workerSettings(config);
   const callbacks = callbackService(config, process.env);
+  const socket = config.socket ?? join(config.data_dir, "rolloutd.sock");
+  const address = { ...tcpAddress(config), socket, maxRequests: config.max_requests };
   const store = new Store(config.data_dir);
   const clock = systemClock();
   const reaped = await reapSandboxes(sandboxRoot(config.data_dir));
   const recovered = recoverJobs(store, clock, config.max_crashes);
   log.info("took over the data folder", { data_dir: config.data_dir, ...reaped, ...recovered });
-  const { desk, backends, addresses, ...balancing } = startBalancing(config, { store, clock, log });
+  const { desk, backends, weights, addresses, ...balancing } = startBalancing(config, {
+    ...{ store, clock, log },
+  });
   if (config.backend) {
     const { backend: url, model, model_dir, api_key_env, engine } = config;
     await backends.add({ url, model, model_dir, api_key_env, engine }, AbortSignal.timeout(30_000));
@@ -87,13 +92,12 @@ export async function startService(
   const maxBodyBytes = config.max_body_bytes;
   const acceptGroup = acceptGroupWith(accept);
   const app = createApp({
-    ...{ store, scheduler, backends, accept, maxBodyBytes, version: VERSION },
+    ...{ store, scheduler, backends, weights, accept, maxBodyBytes, version: VERSION },
     acceptGroup,
     ...acceptBatchWith(acceptGroup),
     gate: new Gate({ maxWaiting: config.max_waiting, maxStreams: config.max_streams }),
   });
   mountCompat(app, config, { store, scheduler, backends, addresses, accept });
-  const socket = config.socket ?? join(config.data_dir, "rolloutd.sock");
   const stopPipeline = async (graceMs: number, hurry: Promise<unknown>) => {
     const result = await scheduler.drain(graceMs, hurry);
     delivery?.stop();
@@ -102,7 +106,6 @@ export async function startService(
     await reapSandboxes(sandboxRoot(config.data_dir));
     return result;
   };
-  const address = { host: config.host, port: config.port, socket };
   const listening = await listen(app, address).catch(async (error) => {
     await stopPipeline(0, Promise.resolve());
     store[Symbol.dispose]();
@@ -117,6 +120,18 @@ export async function startService(
       return result;
     },
   };
+}
+
+/** Who may use the TCP port, and how. @throws ServiceError `invalid_field` */
+function tcpAddress({ host, port, token_file, tls_cert, tls_key }: Config) {
+  if ((tls_cert === undefined) !== (tls_key === undefined)) {
+    const mend = "set both, or neither";
+    const message = "tls_cert and tls_key belong together";
+    throw new ServiceError("invalid_field", message, { field: "tls_cert", mend });
+  }
+  const tokens = token_file === undefined ? null : new TokenFile(token_file);
+  const tls = tls_cert && tls_key ? { certFile: tls_cert, keyFile: tls_key } : null;
+  return { host, port, tokens, tls };
 }
 
 /** @throws ServiceError `sandbox_unavailable` for a setting that can't be. */

@@ -305,8 +305,9 @@ export class Scheduler {
   }
 
   /** Rollouts of the same instance are a group. */
-  #placeOf({ id: jobId, seq: ordinal, backend_id: preferredId, instance }: JobRow): Backend {
-    const group = Bun.hash(instance).toString(36);
+  #placeOf(row: JobRow): Backend {
+    const { id: jobId, seq: ordinal, backend_id: preferredId, instance, group_seq } = row;
+    const group = group_seq === null ? Bun.hash(instance).toString(36) : `group ${group_seq}`;
     return this.#parts.backends.acquire({ jobId, ordinal, group, preferredId });
   }
 

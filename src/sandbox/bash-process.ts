@@ -15,6 +15,8 @@ const GRACE_MS = 500;
 /** Printable, on one line, and far from the 4095 bytes that a terminal takes as a line. */
 const TYPED = /^[\x20-\x7e]{0,400}$/;
 
+const SETS_TRAP = /\btrap\b[^\n]*\bERR\b/;
+
 /** How a command ended: back at the prompt, or with the shell itself. */
 export type Ending = Marker | Exit;
 
@@ -36,6 +38,7 @@ export class BashProcess {
   readonly #scanner: MarkerScanner;
   #marker = Promise.withResolvers<Marker>();
   #status = 0;
+  #trapsErrors = false;
   #killed = false;
   #atPrompt = false;
 
@@ -87,7 +90,9 @@ export class BashProcess {
   /** `&&` or `||` hands `$?` of the last command on without failing in the eyes of `set -e` and `trap ERR`. */
   run(command: string): void {
     const nonce = this.#expectMarker();
-    const begin = `{ __rollout_begin ${nonce} ${this.#argumentOf(command)}; }`;
+    this.#trapsErrors ||= SETS_TRAP.test(command);
+    const text = this.#trapsErrors ? withResult(command) : command;
+    const begin = `{ __rollout_begin ${nonce} ${this.#argumentOf(text)}; }`;
     const then = this.#status === 0 ? "&&" : "||";
     // After a text that ended within a quote bash takes the next `{` for a word, unless a line came between.
     const reset = this.#status === 0 ? "" : "\n";
@@ -150,4 +155,12 @@ export class BashProcess {
     this.#atPrompt = true;
     this.#marker.resolve(marker);
   }
+}
+
+/**
+ * A trap for errors would see a command that fails, and then the `eval` that ran it: this makes that one succeed. Not
+ * where one more line could belong to the text itself.
+ */
+function withResult(text: string): string {
+  return text.includes("<<") || text.endsWith("\\") ? text : `${text}\n__rollout_result=$?`;
 }

@@ -12,10 +12,10 @@
 export const SHELL_RC = `PS1= PS2= HISTSIZE=0
 unset HISTFILE
 set +o history
-__rollout_nonce= __rollout_status=0 __rollout_text=
+__rollout_nonce= __rollout_status=0 __rollout_text= __rollout_result=
 __rollout_prompt='{ __rollout_end; } 2>/dev/null'
 __rollout_end() {
-  local status=$? cwd=\${PWD-}
+  local status=\${__rollout_result:-$?} cwd=\${PWD-}
   PS1= PS2=
   if [ -n "\${__rollout_nonce-}" ]; then
     local python=
@@ -27,7 +27,7 @@ __rollout_end() {
 }
 __rollout_begin() {
   PROMPT_COMMAND=$__rollout_prompt
-  __rollout_nonce=$1
+  __rollout_nonce=$1 __rollout_result=
   if [ $# = 2 ]; then __rollout_text=$2; else IFS= read -r -d '' __rollout_text <"$3"; fi
   return "$__rollout_status"
 }

@@ -11,6 +11,7 @@ import { instanceRoutes } from "./routes/instances.ts";
 import { listRoutes } from "./routes/list.ts";
 import { rolloutRoutes } from "./routes/rollouts.ts";
 import { submitRoutes } from "./routes/submit.ts";
+import { weightRoutes } from "./routes/weights.ts";
 
 /** All routes, the same over TCP and the Unix socket. Every error leaves as `{"error": ErrorBody}`. */
 export function createApp(parts: ServerParts): Hono<ServerEnv> {
@@ -24,6 +25,7 @@ export function createApp(parts: ServerParts): Hono<ServerEnv> {
   app.route("/v1/instances", instanceRoutes(parts));
   app.route("/v1/events", eventRoutes(parts));
   app.route("/v1/backends", backendRoutes(parts));
+  app.route("/v1/weights", weightRoutes(parts));
   app.notFound((c) => {
     const message = `there is no ${c.req.method} ${c.req.path}`;
     const mend = "the routes are listed in the README under HTTP API";

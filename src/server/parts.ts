@@ -1,5 +1,6 @@
 import type { EngineChoice, EngineProfile } from "../inference/engine-profile.ts";
 import type { Leaving } from "../inference/registry.ts";
+import type { Weights } from "../inference/weights.ts";
 import type { BatchSubmission } from "../pipeline/batches.ts";
 import type { GroupSubmission } from "../pipeline/groups.ts";
 import type { Submission } from "../pipeline/parts.ts";
@@ -77,6 +78,7 @@ export type ServerParts = {
   store: Store;
   scheduler: Scheduler;
   backends: Backends;
+  weights: Pick<Weights, "version" | "paused" | "view" | "pause" | "announce" | "resume">;
   /** Checks a request and gives it its task kind, limits and id. @throws ServiceError */
   accept(request: RolloutRequest): Submission;
   /** The same for a group. @throws ServiceError */

@@ -14,7 +14,16 @@ import { InstanceStore } from "./instance-store.ts";
 import { LeaseTable } from "./leases.ts";
 import { type ListFilter, type ListPage, listJobs } from "./listing.ts";
 import { toColumns } from "./rows.ts";
-import { type BackendRow, backends, type JobRow, jobs, labels, trajectories } from "./tables.ts";
+import {
+  type BackendRow,
+  backends,
+  type JobRow,
+  jobs,
+  labels,
+  trajectories,
+  weightPause,
+  weightVersions,
+} from "./tables.ts";
 
 /** What a stage leaves in the row besides the job's life. Absent: unchanged. */
 export type JobResult = {
@@ -261,6 +270,28 @@ export class Store implements Disposable {
   saveProfile(id: string, profile: object | null): void {
     const text = profile === null ? null : JSON.stringify(profile);
     this.#db.update(backends).set({ profile: text }).where(eq(backends.id, id)).run();
+  }
+
+  saveLeaving(id: string, leaving: BackendRow["leaving"]): void {
+    this.#db.update(backends).set({ leaving }).where(eq(backends.id, id)).run();
+  }
+
+  /** Oldest first. */
+  weightVersions(): { version: string; announced_ms: number }[] {
+    return this.#db.select().from(weightVersions).orderBy(asc(weightVersions.ordinal)).all();
+  }
+
+  addWeightVersion(row: { version: string; announced_ms: number }): void {
+    this.#db.insert(weightVersions).values(row).run();
+  }
+
+  weightPause(): "drain" | "abort" | "keep" | null {
+    return this.#db.select().from(weightPause).get()?.mode ?? null;
+  }
+
+  setWeightPause(mode: "drain" | "abort" | "keep" | null): void {
+    this.#db.delete(weightPause).run();
+    if (mode !== null) this.#db.insert(weightPause).values({ id: 1, mode }).run();
   }
 
   deleteBackend(id: string): void {

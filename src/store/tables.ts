@@ -150,6 +150,21 @@ export const backends = sqliteTable("backends", {
   profile: text(),
   /** 1 where each rollout says itself how it is called. */
   routed: integer().notNull(),
+  /** What becomes of the trajectories on one that is drained; null for one that is not. */
+  leaving: text().$type<"finish" | "move">(),
+});
+
+/** Announced by the trainer, in order. */
+export const weightVersions = sqliteTable("weight_versions", {
+  ordinal: integer().primaryKey({ autoIncrement: true }),
+  version: text().notNull(),
+  announced_ms: integer().notNull(),
+});
+
+/** One row while weights are being changed. */
+export const weightPause = sqliteTable("weight_pause", {
+  id: integer().primaryKey(),
+  mode: text().$type<"drain" | "abort" | "keep">().notNull(),
 });
 
 export type JobRow = typeof jobs.$inferSelect;

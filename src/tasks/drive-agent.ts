@@ -22,6 +22,8 @@ export type AgentTask = {
   tools: readonly ToolName[];
   /** Tools of the kind's own, beside those. */
   ownTools?: Tool[];
+  /** What each shell of the agent's runs before its first command. */
+  shellStart?: string;
   /** Unless the rollout or the service says otherwise. */
   maxTurns?: number;
   /** One call of the model and no more, without the tools that a rollout may ask for. */
@@ -39,7 +41,7 @@ export async function driveAgent(
   const agent = options.agent ?? {};
   const names = task.singleTurn ? task.tools : (agent.tools ?? task.tools);
   const tools = [
-    ...createTools(names, { sandbox, limits: toolLimits(agent), signal }),
+    ...createTools(names, { sandbox, limits: toolLimits(agent), signal, ...shellStart(task) }),
     ...(task.ownTools ?? []),
   ];
   const prompt =
@@ -57,6 +59,10 @@ export async function driveAgent(
     signal,
     isAnswer: task.isAnswer ?? (() => false),
   });
+}
+
+function shellStart({ shellStart }: AgentTask): { shellStart?: string } {
+  return shellStart === undefined ? {} : { shellStart };
 }
 
 type AgentOptions = NonNullable<RolloutOptions["agent"]>;

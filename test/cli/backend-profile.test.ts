@@ -55,6 +55,7 @@ test("a backend from before probes looked is shown as that, and only chats", () 
       api_key_env: null,
       profile: null,
       model_dir: null,
+      leaving: null,
       routed: 0,
     };
     service.store.transaction(() => service.store.saveBackend({ ...row, added_ms: 0 }));

@@ -11,6 +11,7 @@ import { createLog } from "../../src/telemetry/log.ts";
 import { fakeBackends, fakeChooser } from "../support/fake-backends.ts";
 import { FakeThread } from "../support/fake-thread.ts";
 import { tempDir } from "../support/temp-dir.ts";
+import { idleWeights } from "../support/weights.ts";
 
 export const MAX_BODY_BYTES = 10_000;
 export const ECHO = { instance: { data_source: "echo" } };
@@ -60,6 +61,7 @@ export function setup({ held = false, maxWaiting = 100 } = {}) {
     store,
     scheduler,
     backends: fakeBackends(),
+    weights: idleWeights(),
     accept,
     acceptGroup,
     ...acceptBatchWith(acceptGroup),

@@ -275,6 +275,7 @@ test("backends are kept over a restart, in the order in which they were added", 
     added_ms,
     profile: null,
     model_dir: null,
+    leaving: null,
     routed: 0,
   });
   t.store.saveBackend(row("a", 2));

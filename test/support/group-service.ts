@@ -13,6 +13,7 @@ import { createLog } from "../../src/telemetry/log.ts";
 import { fakeBackends, fakeChooser } from "./fake-backends.ts";
 import { FakeThread } from "./fake-thread.ts";
 import { waitFor } from "./wait-for.ts";
+import { idleWeights } from "./weights.ts";
 
 export const BROKEN: ErrorBody = {
   code: "sandbox_start_failed",
@@ -71,6 +72,7 @@ export function groupService(dataDir: string, { slots = 8, carryLimitMs = 1_000_
     ...acceptBatchWith(acceptGroup),
     gate: new Gate({ maxWaiting: 100, maxStreams: 1 }),
     backends: fakeBackends(),
+    weights: idleWeights(),
   });
   return {
     store,
