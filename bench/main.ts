@@ -1,11 +1,15 @@
 import { cancelLatency } from "./cancel-latency.ts";
 import { demoOverhead } from "./demo-overhead.ts";
+import { ipythonRoundtrip } from "./ipython-roundtrip.ts";
 import { jobOverhead } from "./job-overhead.ts";
 import { llmTurn } from "./llm-turn.ts";
+import { outputFlood } from "./output-flood.ts";
 import { sandboxStart } from "./sandbox-start.ts";
+import { shellRoundtrip } from "./shell-roundtrip.ts";
 import { tokens } from "./tokens.ts";
 import { trajectoryPayload } from "./trajectory-payload.ts";
 import { transformers } from "./transformers.ts";
+import { unixVsTcp } from "./unix-vs-tcp.ts";
 
 /** Each answers one question; `bun run bench NAME...` prints one JSON line per case. */
 const BENCHES: Record<string, { question: string; run(): Promise<void> }> = {
@@ -24,6 +28,25 @@ const BENCHES: Record<string, { question: string; run(): Promise<void> }> = {
   "sandbox-start": {
     question: "how long from the request for a sandbox to the end of its first command?",
     run: sandboxStart,
+  },
+  "shell-roundtrip": {
+    question:
+      "how long does an echo take in a sandbox's shell, against a raw PTY, pexpect and tmux?",
+    run: shellRoundtrip,
+  },
+  "ipython-roundtrip": {
+    question:
+      "how long does a cell take in a sandbox's IPython, against a Jupyter kernel over TCP?",
+    run: ipythonRoundtrip,
+  },
+  "unix-vs-tcp": {
+    question: "what does an exchange over a Unix socket save, against loopback TCP?",
+    run: unixVsTcp,
+  },
+  "output-flood": {
+    question:
+      "what does a command that prints a gigabyte cost the service and the other sandboxes?",
+    run: outputFlood,
   },
   tokens: {
     question: "what does a turn cost in tokenising and rendering, and does it grow with the turns?",

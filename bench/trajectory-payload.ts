@@ -1,11 +1,12 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
+import { messageTokens } from "../src/compat/prorl/message-tokens.ts";
+import { prorlMessages } from "../src/compat/prorl/messages.ts";
 import type { Message } from "../src/inference/engine.ts";
 import { Conversation } from "../src/inference/tokens/conversation.ts";
 import { trajectoryToMsgpack } from "../src/protocol/trajectory-msgpack.ts";
 import { trajectoryToProtobuf } from "../src/protocol/trajectory-protobuf.ts";
-import { prorlView } from "../src/trajectory/prorl-view.ts";
 import type { Trajectory, Turn } from "../src/trajectory/record.ts";
 import { BASH, calls, modelOf, result, system, user } from "../test/inference/tokens/models.ts";
 import { randomOf } from "../test/inference/tokens/simulated-engine.ts";
@@ -27,7 +28,8 @@ const TARGET = 1 / 20;
  */
 export async function trajectoryPayload(): Promise<void> {
   const trajectory = await agentTrajectory();
-  const view = prorlView(trajectory);
+  const tokens = messageTokens(trajectory, true);
+  const view = prorlMessages(trajectory, { tokens, endThinking: false });
   const prorl = () =>
     Buffer.from(JSON.stringify({ messages: view.messages, tools: trajectory.tools }));
   const forms: [string, () => Uint8Array][] = [

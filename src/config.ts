@@ -32,6 +32,13 @@ export const SETTINGS = {
   host: setting(z.string().min(1), "127.0.0.1", "address to listen on"),
   port: setting(whole(0, 65_535), 8006, "TCP port; 0 takes a free one"),
   socket: setting(path, undefined, "path of the Unix socket; by default rolloutd.sock in data_dir"),
+  token_file: setting(
+    path,
+    undefined,
+    "file of bearer tokens for the TCP port, 0600, one a line (TOKEN or NAME:TOKEN); read again when it changes",
+  ),
+  tls_cert: setting(path, undefined, "certificate (PEM) for TLS on the TCP port, with tls_key"),
+  tls_key: setting(path, undefined, "private key (PEM) of tls_cert"),
   data_dir: setting(
     path,
     `/var/tmp/rolloutd-${process.getuid?.() ?? 0}`,
@@ -93,6 +100,11 @@ export const SETTINGS = {
     2 * cores,
     "sandboxes that start or are prepared at once, per INIT thread",
   ),
+  images_at_once: setting(
+    count,
+    Math.max(2, cores),
+    "images that are pulled or unpacked at once; jobs of other images go on meanwhile",
+  ),
   max_sandboxes_ahead: setting(count, 16, "sandboxes that are in INIT or wait for RUN"),
   max_queued_jobs: setting(count, 1_000_000, "unfinished jobs; more are refused with 429"),
   max_waiting: setting(
@@ -100,6 +112,7 @@ export const SETTINGS = {
     20_000,
     "requests that wait for a rollout; more are refused with 429",
   ),
+  max_requests: setting(count, 30_000, "requests that are open at once; more are refused with 429"),
   max_streams: setting(count, 256, "streams of events; more are refused with 429"),
   max_body_bytes: setting(bytes, 64 * 1024 * 1024, "size of a request's body"),
   init_limit_ms: setting(ms, 120_000, "INIT's time limit where a rollout names none"),
@@ -153,6 +166,15 @@ export const SETTINGS = {
     4 * 1024 ** 3,
     "address space of a process under a hidden test",
   ),
+  judge_url: setting(
+    z.url({ protocol: /^https?$/ }),
+    undefined,
+    "OpenAI-compatible server that compares free answers (URL with /v1)",
+  ),
+  judge_model: setting(z.string(), undefined, "the judge's model"),
+  judge_api_key_env: setting(z.string(), undefined, "name of the variable that holds its key"),
+  judge_ms: setting(ms, 120_000, "time limit of one call of the judge"),
+  judge_max_tokens: setting(count, 1024, "tokens of one answer of the judge"),
   task_images: setting(
     z.string(),
     undefined,
@@ -175,6 +197,26 @@ export const SETTINGS = {
   ),
   sandbox_memory_bytes: setting(bytes, 4 * 1024 ** 3, "memory of a sandbox's processes together"),
   sandbox_disk_bytes: setting(bytes, 16 * 1024 ** 3, "what a sandbox may write to the disk"),
+  prorl_timeout_ms: setting(
+    ms,
+    300_000,
+    "ProRL's API: the work of one rollout in its three stages together, queues left out",
+  ),
+  prorl_input_ids: setting(
+    flag,
+    true,
+    "ProRL's API: each assistant message carries its whole prompt, which makes results quadratic",
+  ),
+  compat_adopt_ms: setting(
+    ms,
+    60_000,
+    "ProRL's and NeMo Gym's API: how long a rollout that lost its client waits for it to come back",
+  ),
+  gym_status_mode: setting(
+    z.enum(["collector", "rl"]),
+    "collector",
+    "NeMo Gym's API: answer failures of the infrastructure with 200 (its command line) or 503 (NeMo RL)",
+  ),
   log_level: setting(z.enum(["info", "warn", "error", "silent"]), "info", "what is logged"),
 } as const;
 

@@ -1,4 +1,5 @@
 import { backendsCommand } from "./cli/backends.ts";
+import { clientCommand } from "./cli/client.ts";
 import { type CliContext, type Command, EXIT } from "./cli/command.ts";
 import { doctorCommand } from "./cli/doctor.ts";
 import { UsageError } from "./cli/flags.ts";
@@ -23,6 +24,7 @@ const COMMANDS: Command[] = [
   doctorCommand,
   schemaCommand,
   verifyTemplateCommand,
+  clientCommand,
   versionCommand,
 ];
 

@@ -24,8 +24,12 @@ const TABLE: Record<string, { from?: string[]; types?: string[] }> = {
       "sandbox",
       "inference",
       "simulator",
-    ].concat(["jobs", "telemetry", "config.ts"]),
+    ].concat(["clients", "compat", "jobs", "telemetry", "config.ts"]),
     types: ["trajectory"],
+  },
+  compat: {
+    from: ["server", "protocol", "jobs"],
+    types: ["pipeline", "store", "inference", "trajectory"],
   },
   worker: {
     from: ["tasks", "agent", "trajectory", "sandbox", "inference", "telemetry"],
@@ -48,6 +52,7 @@ const TABLE: Record<string, { from?: string[]; types?: string[] }> = {
   sandbox: { types: ["telemetry"] },
   inference: {},
   simulator: {},
+  clients: {},
   verifiers: {},
   jobs: {},
   telemetry: {},

@@ -16,6 +16,9 @@ import {
 /** Of one command's output in memory: the window at four fifths needs more than the model gets to see. */
 const CAPTURE_BYTES = 1 << 20;
 
+/** What a kind does in a shell before the agent's first command is quick. */
+const START_LIMIT_MS = 30_000;
+
 /** How long input may take to end the command. */
 const INPUT_WAIT_MS = 10_000;
 
@@ -63,8 +66,14 @@ export function bashTool(context: ToolContext): Tool {
   };
 }
 
-function openShell(context: ToolContext): Promise<Shell> {
-  return needSandbox(context, "execute_bash").shell(context.signal);
+async function openShell(context: ToolContext): Promise<Shell> {
+  const { signal, shellStart } = context;
+  const shell = await needSandbox(context, "execute_bash").shell(signal);
+  if (shellStart !== undefined) {
+    const options = { timeoutMs: START_LIMIT_MS, maxOutputBytes: CAPTURE_BYTES, signal };
+    await shell.run(shellStart, options);
+  }
+  return shell;
 }
 
 /** The conversation with one shell. */
@@ -177,7 +186,9 @@ class BashSession {
     if (result.python !== "") notes.push(`[Python interpreter: ${result.python}]`);
     if (!result.running) notes.push(`[Command finished with exit code ${result.exitCode}]`);
     const text = [...prefix, joinOutput(output, notes)].join("\n");
-    return { text, ok: !result.timedOut, ...(result.timedOut && { timedOut: true }) };
+    // Times and process numbers in its output make no other result of it. What runs on is another each time.
+    const outcome = result.running ? {} : { outcome: `exit code ${result.exitCode}` };
+    return { text, ok: !result.timedOut, ...outcome, ...(result.timedOut && { timedOut: true }) };
   }
 }
 

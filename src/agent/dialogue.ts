@@ -33,6 +33,14 @@ export interface Dialogue {
   segments(): TokenSegment[] | null;
 }
 
+/** How the conversation becomes a prompt. */
+export type ChatOptions = {
+  /** Variables of the chat template. */
+  template_kwargs?: Record<string, unknown> | undefined;
+  /** By ids only: whether earlier turns stay as they were sampled where the template rewrites them. */
+  history?: "template" | "keep" | undefined;
+};
+
 /** What both kinds of dialogue need for a call. */
 export type CallOptions = {
   jobId: string;

@@ -192,5 +192,6 @@ function clipped(lines: string[], notice: string): string {
   if (end === lines.length && chars <= MAX_ANSWER_CHARS + 1) return lines.join("\n");
   const kept =
     end === 1 ? lines[0]?.slice(0, MAX_ANSWER_CHARS) : lines.slice(0, end - 1).join("\n");
-  return `${kept}\n${notice}`;
+  const all = lines.join("\n").length;
+  return `${kept}\n${notice}\n[... ${all - (kept?.length ?? 0)} characters cut ...]`;
 }

@@ -118,7 +118,11 @@ async function runTool(
   const message = { role: "tool", content: result.text, tool_call_id: call.id } as const;
   options.dialogue.add(message);
   options.recorder.observe(message, run);
-  steps.push({ action: `${name} ${text}`, observation: result.text, ok: result.ok });
+  steps.push({
+    action: `${name} ${text}`,
+    observation: result.outcome ?? result.text,
+    ok: result.ok,
+  });
   return result;
 }
 

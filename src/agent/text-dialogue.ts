@@ -1,12 +1,19 @@
 import type { Backend, EngineClient, Message, Sampling, ToolSchema } from "../inference/engine.ts";
-import { type CallOptions, callFields, type Dialogue, type ModelTurn } from "./dialogue.ts";
+import {
+  type CallOptions,
+  type ChatOptions,
+  callFields,
+  type Dialogue,
+  type ModelTurn,
+} from "./dialogue.ts";
 
-type TextOptions = CallOptions & {
-  engine: EngineClient;
-  backend: Backend;
-  sampling: Sampling;
-  tools: ToolSchema[];
-};
+type TextOptions = CallOptions &
+  Pick<ChatOptions, "template_kwargs"> & {
+    engine: EngineClient;
+    backend: Backend;
+    sampling: Sampling;
+    tools: ToolSchema[];
+  };
 
 /** Messages in, messages out: what the model saw as tokens is the engine's own business. */
 export class TextDialogue implements Dialogue {
@@ -23,9 +30,14 @@ export class TextDialogue implements Dialogue {
   }
 
   async next(turn: number, signal: AbortSignal): Promise<ModelTurn> {
-    const { engine, backend, tools, sampling } = this.#options;
+    const { engine, backend, tools, sampling, template_kwargs } = this.#options;
     const fields = callFields(this.#options, turn);
-    const request = { messages: [...this.messages], tools, sampling, ...fields };
+    const request = {
+      messages: [...this.messages],
+      ...{ tools, sampling },
+      ...(template_kwargs && { templateKwargs: template_kwargs }),
+      ...fields,
+    };
     const reply = await engine.chat(backend, request, signal);
     this.messages.push(reply.message);
     const { message, finishReason, promptTokens, completionTokens, durationMs } = reply;

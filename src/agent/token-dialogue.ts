@@ -9,19 +9,21 @@ import type { TokenModel } from "../inference/tokens/token-model.ts";
 import type { TokenSegment } from "../trajectory/record.ts";
 import {
   type CallOptions,
+  type ChatOptions,
   callFields,
   type Dialogue,
   type Malformed,
   type ModelTurn,
 } from "./dialogue.ts";
 
-type TokenOptions = CallOptions & {
-  engine: TokenEngine;
-  backend: Backend;
-  model: TokenModel;
-  sampling: Sampling;
-  tools: ToolSchema[];
-};
+type TokenOptions = CallOptions &
+  ChatOptions & {
+    engine: TokenEngine;
+    backend: Backend;
+    model: TokenModel;
+    sampling: Sampling;
+    tools: ToolSchema[];
+  };
 
 /** What is wrong with a call, as the model is told. */
 const PROBLEMS: Record<Exclude<CallStatus, "ok" | "unknown_tool">, string> = {
@@ -46,7 +48,12 @@ export class TokenDialogue implements Dialogue {
 
   constructor(prompt: Message[], options: TokenOptions) {
     this.#options = options;
-    this.#conversation = new Conversation(options.model, prompt, { tools: options.tools });
+    const { model, tools, template_kwargs: variables, history } = options;
+    this.#conversation = new Conversation(model, prompt, {
+      tools,
+      ...(variables && { variables }),
+      ...(history && { history }),
+    });
     this.#stopTokenIds = [...options.model.stopIds];
   }
 

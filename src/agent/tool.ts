@@ -9,11 +9,15 @@ export type ToolResult = {
   /** It is not ok because its time was over. */
   timedOut?: true;
   finish?: string;
+  /** What tells the loop detector whether two answers are the same, where the text would mislead it. */
+  outcome?: string;
 };
 
 export type ToolContext = {
   sandbox: Sandbox | null;
   limits: ToolLimits;
+  /** What a shell runs before its first command, unseen: `cd`, the environment. */
+  shellStart?: string;
   signal: AbortSignal;
 };
 

@@ -3,24 +3,25 @@ import type { Config } from "../config.ts";
 import { ServiceError } from "../errors.ts";
 import type { Submission } from "../pipeline/parts.ts";
 import { canonicalJson } from "../protocol/parse.ts";
-import type { RolloutRequest } from "../protocol/rollout.ts";
-import { taskKindOf } from "../tasks/registry.ts";
+import type { EngineRoute, RolloutRequest } from "../protocol/rollout.ts";
+import { taskKindByName, taskKindOf } from "../tasks/registry.ts";
 import { usesSandbox } from "../tasks/sandbox-plan.ts";
 import { taskSettings } from "./task-settings.ts";
+
+/** @param route where the rollout came through another API, how it reaches its engine */
+export type Accept = (request: RolloutRequest, route?: EngineRoute) => Submission;
 
 /**
  * Turns a checked request into a job: finds its task kind, checks the row, fills in limits and id.
  *
  * @throws ServiceError `unknown_task_kind`, `invalid_field`
  */
-export function acceptWith(
-  config: Config,
-  checkCallback: (url: string) => void,
-): (request: RolloutRequest) => Submission {
+export function acceptWith(config: Config, checkCallback: (url: string) => void): Accept {
   const settings = taskSettings(config);
-  return (request) => {
-    const { instance, sampling, agent, image, tokens, limits = {} } = request;
-    const kind = taskKindOf(instance.data_source);
+  return (request, route) => {
+    const { instance, sampling, agent, chat, image, tokens, limits = {} } = request;
+    const { task_kind } = request;
+    const kind = task_kind ? taskKindByName(task_kind) : taskKindOf(instance.data_source);
     const plan = kind.sandboxes(kind.parse(instance), settings);
     if (usesSandbox(plan) && !image && !plan.image && !config.image) {
       const mend = "set `image` in the rollout, or start the server with --image DIR";
@@ -39,6 +40,7 @@ export function acceptWith(
           runMs: limits.run_ms ?? config.run_limit_ms,
           evalMs: limits.eval_ms ?? config.eval_limit_ms,
           totalMs: limits.total_ms ?? config.total_limit_ms,
+          ...(limits.active_ms !== undefined && { activeMs: limits.active_ms }),
         },
       },
       row: {
@@ -46,8 +48,9 @@ export function acceptWith(
         taskKind: kind.name,
         usesSandbox: plan.agent,
         needsBackend: kind.needsBackend,
+        image: image ?? plan.image,
         instance: JSON.stringify(instance),
-        options: JSON.stringify({ sampling, agent, image, tokens }),
+        options: JSON.stringify({ sampling, agent, chat, image, tokens, route }),
         ...rowOptions(request),
       },
     };

@@ -88,6 +88,8 @@ export class ApiClient {
   async #send(url: URL, method: string, body: unknown): Promise<Response> {
     const init: BunFetchRequestInit = { method, redirect: "error" };
     if (this.#unix) init.unix = this.#unix;
+    const token = process.env.ROLLOUTD_TOKEN;
+    if (token) init.headers = { authorization: `Bearer ${token}` };
     if (body !== undefined) init.body = JSON.stringify(body);
     try {
       return await fetch(url, { ...init, timeout: false } as BunFetchRequestInit);
@@ -110,6 +112,7 @@ function parse(text: string): unknown {
 export const DEFAULT_SERVER = "http://127.0.0.1:8006";
 
 export const SERVER_HELP = `  --server ADDRESS  http://host:port or the path of the Unix socket [${DEFAULT_SERVER}, or ROLLOUTD_SERVER]
+                    (a server with tokens: ROLLOUTD_TOKEN)
 `;
 
 export function clientFor(server: string | undefined): ApiClient {

@@ -25,11 +25,14 @@ export function createBackends(
   /** Somebody may go on now, or elsewhere. */
   changed: () => void = () => {},
 ): Backends {
-  for (const { id, url, model, api_key_env, profile, model_dir } of store.backends()) {
-    if (api_key_env === null || env[api_key_env]) {
+  for (const row of store.backends()) {
+    const { id, url, model, api_key_env, profile, model_dir, leaving, routed } = row;
+    if (routed) registry.add({ id, url, model, routed: true });
+    else if (api_key_env === null || env[api_key_env]) {
       const probed = profile === null ? {} : { profile: JSON.parse(profile) as EngineProfile };
       const folder = model_dir === null ? {} : { modelDir: model_dir };
       registry.add({ id, url, model, ...keyFrom(env, api_key_env), ...probed, ...folder });
+      if (leaving !== null) registry.drain(id, leaving);
     } else {
       const mend = `set ${api_key_env} and start again, or add the backend anew`;
       log.warn("a backend is left out: its key is not set", { backend: id, mend });
@@ -61,6 +64,8 @@ export function createBackends(
         added_ms: clock.nowMs(),
         profile,
         model_dir: folder.modelDir ?? null,
+        leaving: null,
+        routed: 0,
       };
       store.transaction(() => store.saveBackend(saved));
       registry.add(backend);
@@ -75,6 +80,7 @@ export function createBackends(
     },
     drain(id, trajectories) {
       if (!registry.drain(id, trajectories)) return false;
+      store.transaction(() => store.saveLeaving(id, trajectories));
       changed();
       return true;
     },
@@ -82,7 +88,7 @@ export function createBackends(
 }
 
 /** A trajectory may have to go on elsewhere, with its ids: so all backends are of one kind. */
-function refuseAnother(registry: BackendRegistry, backend: Backend): void {
+export function refuseAnother(registry: BackendRegistry, backend: Backend): void {
   const other = registry.list().find((entry) => entry.backend.id !== backend.id && !entry.leaving);
   const difference = other ? differenceOf(other.backend, backend) : null;
   if (!other || difference === null) return;
@@ -93,7 +99,7 @@ function refuseAnother(registry: BackendRegistry, backend: Backend): void {
 }
 
 /** Readable, the same for the same address, and another for any other. */
-function backendId(url: string): string {
+export function backendId(url: string): string {
   const readable = new URL(url).host.replace(/[^A-Za-z0-9.]+/g, "-").replace(/^-|-$/g, "");
   const digest = createHash("sha256").update(url).digest("hex");
   return `${readable}-${digest.slice(0, 6)}`;

@@ -2,10 +2,12 @@ import type { Config } from "../config.ts";
 import { BackendWatch } from "../inference/backend-watch.ts";
 import { BackendRegistry } from "../inference/registry.ts";
 import { TurnDesk } from "../inference/turn-desk.ts";
+import { Weights, type WeightsRecord } from "../inference/weights.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Store } from "../store/store.ts";
 import type { Log } from "../telemetry/log.ts";
 import { createBackends } from "./backend-service.ts";
+import { prorlAddresses } from "./prorl-addresses.ts";
 
 const PROBE_TIMEOUT_MS = 10_000;
 
@@ -26,8 +28,10 @@ export function startBalancing(
     backendWaitMs: config.backend_wait_ms,
     maxTurns: config.backend_turns,
   });
+  const weights = new Weights({ desk, clock, record: weightsIn(store) });
   const plan = () => desk.plan();
   const backends = createBackends(registry, store, clock, log, process.env, plan);
+  const addresses = prorlAddresses(registry, store, clock, plan);
   const watch = new BackendWatch({
     ...{ registry, clock, health, plan, probeTimeoutMs: PROBE_TIMEOUT_MS },
     changed: ({ id, profile = null }) => store.transaction(() => store.saveProfile(id, profile)),
@@ -36,5 +40,19 @@ export function startBalancing(
     watch[Symbol.dispose]();
     desk[Symbol.dispose]();
   };
-  return { desk, backends, stop };
+  return { desk, backends, weights, addresses, stop };
+}
+
+function weightsIn(store: Store): WeightsRecord {
+  return {
+    announced: () =>
+      store.weightVersions().map(({ version, announced_ms: announcedMs }) => {
+        return { version, announcedMs };
+      }),
+    announce: ({ version, announcedMs }) => {
+      store.transaction(() => store.addWeightVersion({ version, announced_ms: announcedMs }));
+    },
+    paused: () => store.weightPause(),
+    setPaused: (mode) => store.transaction(() => store.setWeightPause(mode)),
+  };
 }

@@ -127,7 +127,7 @@ async function program(config: Config): Promise<Finding> {
   const check = config.driver === "bubblewrap" ? "bubblewrap" : "Apptainer";
   const mend =
     check === "bubblewrap"
-      ? "install bubblewrap 0.11 or newer, or name it with --bwrap"
+      ? "install bubblewrap 0.8 or newer, or name it with --bwrap"
       : "install Apptainer or Singularity CE, or name it with --apptainer";
   try {
     const { apptainer, bwrap } = workerSettings(config);

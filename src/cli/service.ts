@@ -10,10 +10,12 @@ import { sandboxRoot } from "../sandbox/driver.ts";
 import { killSandbox } from "../sandbox/end.ts";
 import { endReported } from "../sandbox/end-reported.ts";
 import type { ImageSettings } from "../sandbox/images/images.ts";
+import { imageOnNode } from "../sandbox/images/on-node.ts";
 import { reapSandboxes } from "../sandbox/reaper.ts";
 import { createApp } from "../server/app.ts";
 import { Gate } from "../server/gate.ts";
 import { type Listening, listen } from "../server/listen.ts";
+import { TokenFile } from "../server/tokens.ts";
 import { Store } from "../store/store.ts";
 import type { Log } from "../telemetry/log.ts";
 import { acceptWith } from "./accept.ts";
@@ -21,6 +23,7 @@ import { acceptGroupWith } from "./accept-group.ts";
 import { startBalancing } from "./balancing.ts";
 import { callbackService } from "./callback-service.ts";
 import type { CliContext } from "./command.ts";
+import { mountCompat } from "./compat.ts";
 import { imageArgument } from "./image-argument.ts";
 import { taskSettings } from "./task-settings.ts";
 import { VERSION } from "./version.ts";
@@ -44,12 +47,16 @@ export async function startService(
 ): Promise<Service> {
   const settings = workerSettings(config);
   const callbacks = callbackService(config, process.env);
+  const socket = config.socket ?? join(config.data_dir, "rolloutd.sock");
+  const address = { ...tcpAddress(config), socket, maxRequests: config.max_requests };
   const store = new Store(config.data_dir);
   const clock = systemClock();
   const reaped = await reapSandboxes(sandboxRoot(config.data_dir));
   const recovered = recoverJobs(store, clock, config.max_crashes);
   log.info("took over the data folder", { data_dir: config.data_dir, ...reaped, ...recovered });
-  const { desk, backends, ...balancing } = startBalancing(config, { store, clock, log });
+  const { desk, backends, weights, addresses, ...balancing } = startBalancing(config, {
+    ...{ store, clock, log },
+  });
   if (config.backend) {
     const { backend: url, model, model_dir, api_key_env, engine } = config;
     await backends.add({ url, model, model_dir, api_key_env, engine }, AbortSignal.timeout(30_000));
@@ -60,6 +67,10 @@ export async function startService(
     log,
     backends: desk,
     sandboxes: { kill: killSandbox, end: (handle) => endReported(handle, log) },
+    imageOnNode: (image) => {
+      const chosen = image || settings.defaultImage;
+      return chosen && imageOnNode(settings.images.cacheDir, chosen);
+    },
     spawn: (stage) => context.spawnWorker(stage, settings),
     settings: {
       pools: {
@@ -68,6 +79,7 @@ export async function startService(
         eval: { threads: config.eval_threads, slots: config.eval_slots },
       },
       startsAtOnce: config.starts_at_once,
+      imagesAtOnce: config.images_at_once,
       maxSandboxesAhead: config.max_sandboxes_ahead,
       maxQueuedJobs: config.max_queued_jobs,
       cancelGraceMs: config.cancel_grace_ms,
@@ -78,11 +90,11 @@ export async function startService(
   const delivery = callbacks.start(store, clock, log);
   const maxBodyBytes = config.max_body_bytes;
   const app = createApp({
-    ...{ store, scheduler, backends, accept, maxBodyBytes, version: VERSION },
+    ...{ store, scheduler, backends, weights, accept, maxBodyBytes, version: VERSION },
     acceptGroup: acceptGroupWith(accept),
     gate: new Gate({ maxWaiting: config.max_waiting, maxStreams: config.max_streams }),
   });
-  const socket = config.socket ?? join(config.data_dir, "rolloutd.sock");
+  mountCompat(app, config, { store, scheduler, backends, addresses, accept });
   const stopPipeline = async (graceMs: number, hurry: Promise<unknown>) => {
     const result = await scheduler.drain(graceMs, hurry);
     delivery?.stop();
@@ -91,7 +103,6 @@ export async function startService(
     await reapSandboxes(sandboxRoot(config.data_dir));
     return result;
   };
-  const address = { host: config.host, port: config.port, socket };
   const listening = await listen(app, address).catch(async (error) => {
     await stopPipeline(0, Promise.resolve());
     store[Symbol.dispose]();
@@ -106,6 +117,18 @@ export async function startService(
       return result;
     },
   };
+}
+
+/** Who may use the TCP port, and how. @throws ServiceError `invalid_field` */
+function tcpAddress({ host, port, token_file, tls_cert, tls_key }: Config) {
+  if ((tls_cert === undefined) !== (tls_key === undefined)) {
+    const mend = "set both, or neither";
+    const message = "tls_cert and tls_key belong together";
+    throw new ServiceError("invalid_field", message, { field: "tls_cert", mend });
+  }
+  const tokens = token_file === undefined ? null : new TokenFile(token_file);
+  const tls = tls_cert && tls_key ? { certFile: tls_cert, keyFile: tls_key } : null;
+  return { host, port, tokens, tls };
 }
 
 /** @throws ServiceError `sandbox_unavailable` for a setting that can't be. */

@@ -7,6 +7,7 @@ export function taskSettings(config: Config): TaskSettings {
   return {
     images: keyedTexts("task_images", config.task_images ?? ""),
     tests: { totalMs: config.tests_total_ms, memoryBytes: config.test_memory_bytes },
+    judge: judgeSettings(config),
     agent: {
       maxTurns: config.agent_max_turns ?? null,
       stuck: config.agent_stuck,
@@ -17,6 +18,17 @@ export function taskSettings(config: Config): TaskSettings {
       maxContextTokens: config.agent_max_context_tokens ?? null,
     },
   };
+}
+
+function judgeSettings(config: Config): TaskSettings["judge"] {
+  const { judge_url: url, judge_model: model } = config;
+  if (url === undefined) return null;
+  if (model === undefined) {
+    const message = "judge_url is set, and judge_model is not";
+    throw new ServiceError("invalid_field", message, { field: "judge_model" });
+  }
+  const apiKeyEnv = config.judge_api_key_env ?? null;
+  return { url, model, apiKeyEnv, timeoutMs: config.judge_ms, maxTokens: config.judge_max_tokens };
 }
 
 /** `a=x,b=y` as an object. */

@@ -71,6 +71,7 @@ export class BackendWatch implements Disposable {
     const { backend } = entry;
     const { id, url, model, apiKey } = backend;
     const { probe = probeBackend, probeTimeoutMs: timeoutMs } = this.#options;
+    if (backend.routed) return whyUnreachable(url, timeoutMs, this.#ended.signal);
     const key = apiKey === undefined ? {} : { apiKey };
     const options = { id, model, ...key, engine: choiceOf(backend), timeoutMs };
     try {
@@ -83,6 +84,22 @@ export class BackendWatch implements Disposable {
     } catch (error) {
       return error instanceof ServiceError ? error.message : String(error);
     }
+  }
+}
+
+/** Of an address that is not known to serve anything but rollouts' calls, any answer is a sign of life. */
+async function whyUnreachable(
+  url: string,
+  timeoutMs: number,
+  ended: AbortSignal,
+): Promise<string | null> {
+  try {
+    const signal = AbortSignal.any([ended, AbortSignal.timeout(timeoutMs)]);
+    const { body } = await fetch(url, { signal, redirect: "manual" });
+    await body?.cancel();
+    return null;
+  } catch (error) {
+    return (error as Error).message;
   }
 }
 

@@ -45,6 +45,11 @@ export type Backend = {
   apiKey?: string;
   /** Its model's Hugging Face folder on this node, with tokenizer and chat template. */
   modelDir?: string;
+  /**
+   * A plain address that each rollout says itself how to call. It is never probed for what it serves, and its
+   * model is not known.
+   */
+  routed?: true;
   /** What its probe found out; absent where it was never probed, which leaves chat as text. */
   profile?: EngineProfile;
 };
@@ -53,6 +58,8 @@ export type ChatRequest = {
   messages: Message[];
   tools: ToolSchema[];
   sampling: Sampling;
+  /** Variables of the chat template, for engines that take them (`chat_template_kwargs`). */
+  templateKwargs?: Record<string, unknown>;
   /** Of the whole call. The job's own deadline comes through `signal`. */
   timeoutMs: number;
   maxReplyBytes: number;

@@ -199,6 +199,7 @@ function spansOf(reply: GenerateReply, lease: Lease): WeightSpan[] | null {
   const { weightSpans, tokenIds } = reply;
   const { weightVersion: announced } = lease;
   const ofEngine = reply.weightVersion;
+  if (tokenIds.length === 0) return [];
   if (weightSpans.length > 0) {
     const known = announced === null || weightSpans.some(({ version }) => version === announced);
     if (known) return weightSpans;

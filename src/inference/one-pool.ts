@@ -7,6 +7,10 @@ type Difference = { field: "model" | "model_dir" | "engine"; what: string };
  * where it could. What an engine does not say of itself is no difference.
  */
 export function differenceOf(one: Backend, other: Backend): Difference | null {
+  if (one.routed !== other.routed) {
+    const what = other.routed ? "it is an address of ProRL's clients" : "they are ProRL's clients'";
+    return { field: "engine", what };
+  }
   if (one.model !== other.model) {
     return { field: "model", what: `its model is "${other.model}", not "${one.model}"` };
   }

@@ -43,12 +43,14 @@ function givesIds({ profile }: Backend): boolean {
   return profile?.rung === "chat_ids";
 }
 
-function bodyOf(backend: Backend, { messages, tools, sampling, cacheSalt }: ChatRequest) {
+function bodyOf(backend: Backend, request: ChatRequest) {
+  const { messages, tools, sampling, templateKwargs, cacheSalt } = request;
   return {
     model: backend.model,
     messages: messages.map(sendable),
     ...(tools.length > 0 && { tools }),
     ...sampling,
+    ...(templateKwargs && { chat_template_kwargs: templateKwargs }),
     ...(givesIds(backend) && CHAT_IDS),
     ...(cacheSalt !== undefined && { cache_salt: cacheSalt }),
     stream: false,

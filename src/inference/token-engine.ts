@@ -4,6 +4,7 @@ import { type Endpoint, endpointOf } from "./endpoint.ts";
 import type { Backend } from "./engine.ts";
 import { callEngine, RETRY_LIMITS, type RetryLimits } from "./engine-call.ts";
 import type { TokenRung } from "./engine-profile.ts";
+import { stopInEngine } from "./engine-stop.ts";
 import { Connections } from "./exchange.ts";
 import type { GenerateReply, GenerateRequest, TokenEngine } from "./generate.ts";
 import { callStreamed } from "./streamed-call.ts";
@@ -41,6 +42,7 @@ export function tokenEngine(limits: RetryLimits = RETRY_LIMITS): TokenEngine & D
     async generate(backend, request, signal) {
       return generateWith(connections, limits, backend, routeFrom(backend), request, signal);
     },
+    stop: (backend, requestId) => stopInEngine(connections, backend, requestId),
     [Symbol.dispose]: () => connections[Symbol.dispose](),
   };
 }

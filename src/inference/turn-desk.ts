@@ -1,4 +1,5 @@
 import { type ErrorBody, ServiceError } from "../errors.ts";
+import { abortable, atMost } from "../lib/abortable.ts";
 import { allowance, callFailed, callSucceeded, type HealthLimits } from "./balance/health.ts";
 import type { Backend } from "./engine.ts";
 import type { Arrival, BackendRegistry, Registered, Trajectory } from "./registry.ts";
@@ -49,6 +50,10 @@ export class TurnDesk implements Disposable {
   readonly #granted = new Map<string, Granted>();
   #tell: (message: ToTurn) => void = () => {};
   #wake: () => void = () => {};
+  readonly #quiet = new Set<() => void>();
+  #paused = false;
+  /** What was announced last; stamped on each lease. */
+  weightVersion: string | null = null;
   #planned = false;
   /** Whether a trajectory would have found a backend when it was last looked. */
   #wasAvailable = false;
@@ -97,6 +102,37 @@ export class TurnDesk implements Disposable {
     if (event.type === "turn_wanted") this.#want(event);
     else this.#ended(event);
     this.plan();
+  }
+
+  /** No further calls until `resume`. Those that run are ended with `abort`, to be gone on with later. */
+  pause(mode: "drain" | "abort" | "keep"): void {
+    this.#paused = true;
+    if (mode !== "abort") return;
+    for (const { key } of this.#granted.values()) this.#tell({ type: "turn_stopped", ...key });
+  }
+
+  resume(): void {
+    this.#paused = false;
+    this.plan();
+  }
+
+  /** Other weights from now on, also for calls that run. */
+  reweigh(version: string): void {
+    this.weightVersion = version;
+    for (const { key } of this.#granted.values()) this.#tell({ type: "turn_reweighed", ...key });
+  }
+
+  /** Whether no call runs any more, at the latest after `waitMs`. @throws the reason of `signal` */
+  async quiet(waitMs: number, signal: AbortSignal): Promise<boolean> {
+    if (this.#granted.size === 0) return true;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#quiet.add(resolve);
+    try {
+      await abortable(atMost(promise, waitMs, undefined), signal);
+    } finally {
+      this.#quiet.delete(resolve);
+    }
+    return this.#granted.size === 0;
   }
 
   /** Looks again who can go, once for all that happens in one turn of the event loop. */
@@ -154,6 +190,11 @@ export class TurnDesk implements Disposable {
   }
 
   #grantAll(): void {
+    if (this.#paused) {
+      // The time in which nobody may go is none in which no backend works.
+      for (const waiting of this.#waiting.values()) waiting.stuckSinceMs = null;
+      return;
+    }
     const nowMs = this.#options.clock.nowMs();
     for (const [id, waiting] of this.#waiting) {
       const trajectory = this.registry.trajectory(waiting.key.jobId);
@@ -175,7 +216,8 @@ export class TurnDesk implements Disposable {
     this.#waiting.delete(id);
     this.#granted.set(id, { key, backendId: entry.backend.id });
     entry.turns++;
-    this.#tell({ type: "turn_granted", ...key, backend: entry.backend, weightVersion: null });
+    const { weightVersion } = this;
+    this.#tell({ type: "turn_granted", ...key, backend: entry.backend, weightVersion });
     return true;
   }
 
@@ -223,6 +265,7 @@ export class TurnDesk implements Disposable {
     this.#granted.delete(id);
     const entry = this.registry.get(backendId);
     if (entry) entry.turns--;
+    if (this.#granted.size === 0) for (const resolve of this.#quiet) resolve();
   }
 }
 

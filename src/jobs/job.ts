@@ -12,8 +12,17 @@ export type Ending = "cancel" | "deadline" | "shutdown";
 /** Time of one stage, summed over attempts. Units: milliseconds. */
 export type StageTiming = { queuedMs: number; activeMs: number };
 
-/** Durations that a job may take. `totalMs` counts from submission, queues included. */
-export type Limits = { initMs: number; runMs: number; evalMs: number; totalMs: number };
+/**
+ * Durations that a job may take. `totalMs` counts from submission, queues included; `activeMs`, where it is
+ * set, is for the work of all stages and attempts together, queues left out.
+ */
+export type Limits = {
+  initMs: number;
+  runMs: number;
+  evalMs: number;
+  totalMs: number;
+  activeMs?: number;
+};
 
 /** An attempt that failed and was followed by another one. */
 export type AttemptFailure = { attempt: number; stage: Stage; atMs: number; error: ErrorBody };
@@ -104,4 +113,11 @@ export function isFinal(job: Pick<Job, "state">): boolean {
 export function stageLimitMs(job: Job): number {
   const { initMs, runMs, evalMs } = job.limits;
   return { init: initMs, run: runMs, eval: evalMs }[job.stage];
+}
+
+/** What is left of the time for the work of all stages; null where that has no limit. */
+export function activeLeftMs({ limits, timings }: Job): number | null {
+  if (limits.activeMs === undefined) return null;
+  const { init, run, eval: evaluation } = timings;
+  return limits.activeMs - init.activeMs - run.activeMs - evaluation.activeMs;
 }

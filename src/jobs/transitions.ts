@@ -1,7 +1,7 @@
 import type { ErrorBody, ErrorCode } from "../errors.ts";
 import { ERRORS } from "../errors.ts";
 import type { Ending, Job, Stage } from "./job.ts";
-import { isFinal, stageLimitMs } from "./job.ts";
+import { activeLeftMs, isFinal, stageLimitMs } from "./job.ts";
 import { backoffMs, isWorthRetrying } from "./retry.ts";
 
 export type JobEvent =
@@ -28,7 +28,7 @@ export function transition(job: Job, event: JobEvent, nowMs: number): Job {
         ...settle(job, nowMs),
         state: "active",
         notBeforeMs: null,
-        stageDeadlineMs: Math.min(nowMs + stageLimitMs(job), job.deadlineMs),
+        stageDeadlineMs: stageDeadlineMs(job, nowMs),
       };
     case "stage_succeeded":
       expect(job, "active", event);
@@ -43,6 +43,11 @@ export function transition(job: Job, event: JobEvent, nowMs: number): Job {
     case "recovered":
       return recover(job, event, nowMs);
   }
+}
+
+function stageDeadlineMs(job: Job, nowMs: number): number {
+  const leftMs = activeLeftMs(job) ?? Number.POSITIVE_INFINITY;
+  return Math.min(nowMs + Math.min(stageLimitMs(job), leftMs), job.deadlineMs);
 }
 
 type EndRequest = Extract<JobEvent, { type: "end_requested" }>;
@@ -77,7 +82,7 @@ function conclude(job: Job, nowMs: number): Job {
 /** Ends a job with an error, or leads it back to where it can be tried again. */
 function failAttempt(job: Job, error: ErrorBody, nowMs: number): Job {
   const waitMs = backoffMs(job);
-  const inTime = nowMs + waitMs < job.deadlineMs;
+  const inTime = nowMs + waitMs < job.deadlineMs && (activeLeftMs(job) ?? 1) > 0;
   const attemptsLeft = job.failures.length + 1 < job.numAttempts;
   if (!inTime || !attemptsLeft || !isWorthRetrying(error)) {
     return finish(job, "failed", error, nowMs);
@@ -164,13 +169,19 @@ function expect(job: Job, state: Job["state"], event: JobEvent): void {
 const DEADLINE_BOUNDARY = { init: "sandbox", run: "policy", eval: "verifier" } as const;
 
 function deadlineError(job: Job): ErrorBody {
-  const total = job.state === "pending" || job.stageDeadlineMs === job.deadlineMs;
-  const text = total
-    ? `ended by its limit of ${job.limits.totalMs} ms in total`
-    : `ended by the stage's limit of ${stageLimitMs(job)} ms`;
   const boundary = job.state === "pending" ? "service" : DEADLINE_BOUNDARY[job.stage];
-  const error = errorOf("deadline_exceeded", describe(job, text));
+  const error = errorOf("deadline_exceeded", describe(job, `ended by ${passedLimit(job)}`));
   return { ...error, boundary, retryable: boundary !== "policy" };
+}
+
+function passedLimit(job: Job): string {
+  const { stageDeadlineMs, deadlineMs, sinceMs, limits } = job;
+  if (stageDeadlineMs === null || stageDeadlineMs === deadlineMs) {
+    return `its limit of ${limits.totalMs} ms in total`;
+  }
+  const stageMs = stageLimitMs(job);
+  if (stageDeadlineMs - sinceMs < stageMs) return `its limit of ${limits.activeMs} ms of work`;
+  return `the stage's limit of ${stageMs} ms`;
 }
 
 function cancelError(job: Job): ErrorBody {

@@ -9,7 +9,7 @@ import type { Verdict } from "../verifiers/verdict.ts";
 
 /** Everything that crosses between the main thread and the workers, as plain data. */
 export type ToWorker = Setup | StartStage | CancelStage | ToTurn;
-export type FromWorker = WorkerReady | SandboxStarted | StageFinished | FromTurn;
+export type FromWorker = WorkerReady | ImageFound | SandboxStarted | StageFinished | FromTurn;
 
 /** The first message to a fresh thread. */
 export type Setup = { type: "setup"; settings: WorkerSettings };
@@ -35,6 +35,9 @@ export type StartStage = {
 export type CancelStage = { type: "cancel"; jobId: string; attempt: number; reason: ErrorBody };
 
 export type WorkerReady = { type: "ready" };
+
+/** Sent as soon as the files of a job's image are on the node. */
+export type ImageFound = { type: "image_found"; jobId: string; attempt: number; path: string };
 
 /** Sent as soon as a sandbox exists, so that the main thread can kill it if the worker hangs. */
 export type SandboxStarted = {

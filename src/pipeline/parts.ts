@@ -36,6 +36,8 @@ export type SchedulerSettings = {
   pools: Record<Stage, { threads: number; slots: number }>;
   /** Jobs with a sandbox that may be in INIT at once. */
   startsAtOnce: number;
+  /** Images that may be pulled or unpacked at once. */
+  imagesAtOnce: number;
   /** Sandboxes that may be in INIT or waiting for RUN. */
   maxSandboxesAhead: number;
   maxQueuedJobs: number;
@@ -50,6 +52,8 @@ export type SchedulerParts = {
   backends: BackendChooser;
   sandboxes: SandboxKeeper;
   spawn: SpawnWorker;
+  /** Where an image's files are (empty: the default one); null: it may have to be fetched. Quick. */
+  imageOnNode(image: string): string | null;
   settings: SchedulerSettings;
   /** A tick that can't be made durable: the service can't go on. */
   onFatal(error: unknown): void;
@@ -60,6 +64,10 @@ export type ActiveJob = {
   readonly client: string;
   job: Job;
   readonly usesSandbox: boolean;
+  /** What its sandbox is made from; empty: the service's default. */
+  readonly image: string;
+  /** It has gone ahead for its image, which is not known to be on the node. */
+  fetching: boolean;
   readonly worker: PoolWorker;
   readonly backendId: string | null;
   /** Everything that may have to be killed for it: RUN has two while it ends. */

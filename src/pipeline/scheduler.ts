@@ -11,6 +11,7 @@ import { newAmong } from "./admission.ts";
 import { EventFeed } from "./event-feed.ts";
 import { FairShare } from "./fair-share.ts";
 import { Groups } from "./groups.ts";
+import { ImageGate } from "./image-gate.ts";
 import { Ladder } from "./ladder.ts";
 import type { FromWorker, StageFinished } from "./messages.ts";
 import { Parking } from "./parking.ts";
@@ -37,6 +38,7 @@ export class Scheduler {
   readonly #ticker: Ticker;
   readonly #ladder: Ladder;
   readonly #parking: Parking;
+  readonly #images: ImageGate;
   readonly #share = new FairShare();
   #draining = false;
   #unfinished: number;
@@ -45,7 +47,7 @@ export class Scheduler {
 
   constructor(parts: SchedulerParts) {
     this.#parts = parts;
-    const { store, sandboxes, settings, spawn, onFatal } = parts;
+    const { store, sandboxes, settings, spawn, imageOnNode, onFatal } = parts;
     const pool = (stage: Stage) =>
       new Pool({
         stage,
@@ -57,6 +59,7 @@ export class Scheduler {
     this.pools = { init: pool("init"), run: pool("run"), eval: pool("eval") };
     this.#unfinished = store.unfinishedCounts().reduce((sum, row) => sum + row.count, 0);
     this.#parking = new Parking(sandboxes);
+    this.#images = new ImageGate(settings.imagesAtOnce, imageOnNode);
     this.#ladder = new Ladder({
       ...parts,
       active: this.active,
@@ -209,34 +212,46 @@ export class Scheduler {
   /** Later stages first: what has begun is finished before more is begun. */
   #fillSlots(): void {
     if (this.#draining) return;
-    for (const stage of ["eval", "run", "init"] as const) {
-      const limit = this.pools[stage].freeSlots();
-      if (limit <= 0) continue;
-      let starts = stage === "init" ? this.#sandboxStartsAllowed() : limit;
-      const sandbox = starts > 0;
-      const backend = stage !== "run" || this.#parts.backends.available();
-      const filter = { stage, limit, sandbox, backend };
-      for (const row of this.#share.candidates(this.#parts.store, this.active, filter)) {
-        if (row.uses_sandbox && starts-- <= 0) continue;
-        // Each that is placed may take the room of the next.
-        if (stage === "run" && row.needs_backend && !this.#parts.backends.available()) continue;
-        this.#claim(row);
-      }
+    this.#fill("eval");
+    this.#fill("run");
+    // Jobs that have to wait for their image may have kept others out of the list.
+    while (this.#fill("init")) {}
+  }
+
+  /** Returns whether more jobs are barred than before. */
+  #fill(stage: Stage): boolean {
+    const isInit = stage === "init";
+    const limit = this.pools[stage].freeSlots() + (isInit ? this.#images.fetching : 0);
+    if (limit <= 0) return false;
+    let starts = isInit ? this.#sandboxStartsAllowed() : limit;
+    const sandbox = starts > 0;
+    const backend = stage !== "run" || this.#parts.backends.available();
+    const barred = isInit ? this.#images.barred : [];
+    const filter = { stage, limit, sandbox, backend, barred };
+    for (const row of this.#share.candidates(this.#parts.store, this.active, filter)) {
+      if (row.uses_sandbox && starts <= 0) continue;
+      const next = isInit && row.uses_sandbox ? this.#images.enter(row.image ?? "") : "start";
+      if (next === "wait") continue;
+      // Each that is placed may take the room of the next.
+      if (stage === "run" && row.needs_backend && !this.#parts.backends.available()) continue;
+      if (next === "start") starts -= row.uses_sandbox;
+      this.#claim(row, next === "fetch");
     }
+    return isInit && this.#images.barred.length > barred.length;
   }
 
   /** Few start at once, because a start is heavy on the node; and not too many wait without running. */
   #sandboxStartsAllowed(): number {
     const { startsAtOnce, maxSandboxesAhead } = this.#parts.settings;
     let starting = 0;
-    for (const { job, usesSandbox } of this.active.values()) {
-      if (usesSandbox && job.stage === "init") starting++;
+    for (const { job, usesSandbox, fetching } of this.active.values()) {
+      if (usesSandbox && job.stage === "init" && !fetching) starting++;
     }
     const ahead = starting + this.#parking.waitingFor("run");
     return Math.min(startsAtOnce - starting, maxSandboxesAhead - ahead);
   }
 
-  #claim(row: JobRow): void {
+  #claim(row: JobRow, fetching: boolean): void {
     const job = transition(toJob(row), { type: "stage_started" }, this.#parts.clock.nowMs());
     const needsBackend = job.stage === "run" && row.needs_backend === 1;
     const backend = needsBackend ? this.#placeOf(row) : null;
@@ -260,6 +275,8 @@ export class Scheduler {
       client: row.client,
       job,
       usesSandbox: row.uses_sandbox === 1,
+      image: row.image ?? "",
+      fetching,
       worker,
       backendId: backend?.id ?? null,
       handles: handle ? [handle] : [],
@@ -269,8 +286,9 @@ export class Scheduler {
   }
 
   /** Rollouts of the same instance are a group. */
-  #placeOf({ id: jobId, seq: ordinal, backend_id: preferredId, instance }: JobRow): Backend {
-    const group = Bun.hash(instance).toString(36);
+  #placeOf(row: JobRow): Backend {
+    const { id: jobId, seq: ordinal, backend_id: preferredId, instance, group_seq } = row;
+    const group = group_seq === null ? Bun.hash(instance).toString(36) : `group ${group_seq}`;
     return this.#parts.backends.acquire({ jobId, ordinal, group, preferredId });
   }
 
@@ -285,6 +303,7 @@ export class Scheduler {
   #receive(events: FromWorker[]): void {
     for (const event of events) {
       if (event.type === "sandbox_started") this.#noteSandbox(event);
+      else if (event.type === "image_found") this.#ticker.enqueue(() => this.#imageFound(event));
       else if (event.type === "turn_wanted" || event.type === "turn_ended")
         this.#parts.backends.receive(event);
       else if (event.type === "stage_finished")
@@ -296,6 +315,14 @@ export class Scheduler {
     const entry = this.active.get(event.jobId);
     if (entry && entry.job.attempt === event.attempt) entry.handles.push(event.handle);
     else this.#parts.sandboxes.kill(event.handle);
+  }
+
+  /** Its other jobs may start now. */
+  #imageFound(event: Extract<FromWorker, { type: "image_found" }>): void {
+    const entry = this.active.get(event.jobId);
+    if (entry?.job.attempt !== event.attempt) return;
+    entry.fetching = false;
+    this.#images.found(entry.image, event.path);
   }
 
   #stageFinished(event: StageFinished): void {
@@ -329,6 +356,7 @@ export class Scheduler {
     const next = transition(entry.job, event, this.#parts.clock.nowMs());
     this.active.delete(next.id);
     entry.worker.jobIds.delete(next.id);
+    if (entry.fetching) this.#images.left(entry.image);
     if (entry.backendId) {
       this.#parts.backends.release(next.id, event.type === "stage_succeeded");
     }

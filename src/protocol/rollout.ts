@@ -17,6 +17,8 @@ export const limitsSchema = z.strictObject({
   run_ms: milliseconds.optional(),
   eval_ms: milliseconds.optional(),
   total_ms: milliseconds.optional(),
+  /** The work of all stages together, queues left out. */
+  active_ms: milliseconds.optional(),
 });
 
 /** Sampling parameters, passed to the engine as they are. */
@@ -65,6 +67,17 @@ export const agentSchema = z.strictObject({
   tools: z.array(toolNameSchema).min(1).optional(),
 });
 
+/** How the conversation becomes a prompt. */
+export const chatSchema = z.strictObject({
+  /** Variables of the model's chat template, such as `enable_thinking`. */
+  template_kwargs: z.record(z.string(), z.json()).optional(),
+  /**
+   * Token ids only: `keep` leaves earlier turns as they were sampled, also where the template would rewrite
+   * them (Qwen3 drops earlier reasoning); `template` follows it, and the trajectory forks there.
+   */
+  history: z.enum(["template", "keep"]).optional(),
+});
+
 /**
  * A name of `rolloutd images`, a path on the node (SIF, tar or folder), an archive, or a registry's reference;
  * `sandbox/images/reference.ts` takes it apart.
@@ -81,10 +94,13 @@ export const imageSchema = z
 export const rolloutRequestSchema = z.strictObject({
   /** Client-chosen: the same id with the same body is the same rollout. */
   id: rolloutIdSchema.optional(),
+  /** By its name, instead of by the row's `data_source`. */
+  task_kind: z.string().min(1).optional(),
   /** The dataset row; `data_source` chooses the task kind. */
   instance: z.looseObject({ data_source: z.string().min(1) }),
   sampling: samplingSchema.optional(),
   agent: agentSchema.optional(),
+  chat: chatSchema.optional(),
   /** `exact` fails where token ids can't be had, `text` leaves them aside; by default whichever can be. */
   tokens: z.enum(["exact", "text", "auto"]).optional(),
   image: imageSchema.optional(),
@@ -115,5 +131,20 @@ export const submitSchema = z.strictObject({
 
 export type RolloutRequest = z.infer<typeof rolloutRequestSchema>;
 
+/**
+ * How the rollouts of another API reach their engines, which its clients say with each rollout. Stored with
+ * the job, the key too: the data folder is this user's alone.
+ */
+export type EngineRoute = {
+  model: string;
+  max_model_len: number;
+  api_key?: string;
+  /** The model's Hugging Face folder, by tokens; without it by messages. */
+  model_dir?: string;
+};
+
 /** What a worker needs of a request, stored with the job as JSON. */
-export type RolloutOptions = Pick<RolloutRequest, "sampling" | "agent" | "image" | "tokens">;
+export type RolloutOptions = Pick<
+  RolloutRequest,
+  "sampling" | "agent" | "chat" | "image" | "tokens"
+> & { route?: EngineRoute };

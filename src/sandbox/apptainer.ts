@@ -1,4 +1,5 @@
 import { existsSync, mkdirSync, renameSync, writeFileSync } from "node:fs";
+import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { ServiceError } from "../errors.ts";
 import { abortable } from "../lib/abortable.ts";
@@ -6,6 +7,7 @@ import { INSIDE } from "./environment.ts";
 import { isRoot, supervisorArguments } from "./host.ts";
 import type { Launcher } from "./launcher.ts";
 import type { IsolationLevel, SandboxSpec } from "./sandbox.ts";
+import { STAGE_FOLDER, stageArguments, whyNoStage } from "./stage.ts";
 import type { Launch } from "./start.ts";
 import { asUnavailable, type Mends } from "./unavailable.ts";
 
@@ -38,12 +40,20 @@ enable fusemount = no
 systemd cgroups = no
 `;
 
-/** Rootless Apptainer or Singularity, from an unpacked root file system. */
-export class ApptainerLauncher implements Launcher {
-  readonly #options: { dataDir: string; apptainer: string };
-  #installation: Promise<Installation> | null = null;
+type Options = {
+  dataDir: string;
+  apptainer: string;
+  /** The path of the program that lays root file systems ready. */
+  stage(): string;
+};
 
-  constructor(options: { dataDir: string; apptainer: string }) {
+/** Rootless Apptainer or Singularity, from an unpacked root file system or a SIF that it mounts. */
+export class ApptainerLauncher implements Launcher {
+  readonly #options: Options;
+  #installation: Promise<Installation> | null = null;
+  #stageable: Promise<boolean> | null = null;
+
+  constructor(options: Options) {
     this.#options = options;
   }
 
@@ -57,12 +67,15 @@ export class ApptainerLauncher implements Launcher {
     // A failed probe is repeated at the next start: the program may be installed by then.
     this.#installation.catch(() => (this.#installation = null));
     const installation = await abortable(this.#installation, signal);
+    const staged = await abortable(this.#canStage(spec.image), signal);
+    const boundBytes = isRoot() && !staged ? megabytes(spec) * 1024 ** 2 : 0;
     return {
       level,
       argv: [
+        ...(staged ? stageArguments(this.#options.stage(), dir, spec) : []),
         installation.program,
         "-q",
-        ...this.#configuration(installation, spec),
+        ...this.#configuration(installation, spec, staged),
         "exec",
         // Also what root needs that has not all capabilities.
         "--userns",
@@ -71,31 +84,33 @@ export class ApptainerLauncher implements Launcher {
         ...[isRoot() ? "--keep-privs" : "--no-privs", "--no-eval", "--no-init"],
         ...(level === "A" ? ["--net", "--network", "none"] : []),
         ...["--hostname", "sbx", "--cwd", "/"],
-        ...(spec.writable === "overlay"
-          ? ["--overlay", join(dir, "overlay")]
-          : ["--writable-tmpfs"]),
+        ...(staged ? onStage(dir) : ownLayer(dir, spec)),
         ...bind(join(dir, "ro"), INSIDE.assets, ",ro"),
         ...bind(join(dir, "io"), INSIDE.io),
         // In the RAM layer; without this it would be half of the node's memory.
         ...["--scratch", "/dev/shm"],
-        spec.image,
+        staged ? join(dir, STAGE_FOLDER, "root") : spec.image,
         join(INSIDE.assets, "supervisor"),
-        ...supervisorArguments(
-          spec.limits,
-          INSIDE.home,
-          level,
-          isRoot() ? megabytes(spec) * 1024 ** 2 : 0,
-        ),
+        ...supervisorArguments(spec.limits, INSIDE.home, level, boundBytes),
       ],
       // Apptainer obeys many variables and hands others on, so that it sees none of ours.
       env: { PATH: "/usr/bin:/bin:/usr/sbin:/sbin", HOME: join(dir, "home"), LANG: "C.UTF-8" },
     };
   }
 
+  /** The kernel mounts no overlay over what FUSE has mounted, and not every kernel mounts one for users. */
+  async #canStage(image: string): Promise<boolean> {
+    if (!(await stat(image)).isDirectory()) return false;
+    this.#stageable ??= whyNoStage(this.#options.stage(), this.#options.dataDir).then(
+      (why) => why === null,
+    );
+    return await this.#stageable;
+  }
+
   /** Only the owner of an unprivileged installation may name a configuration. */
-  #configuration({ setuid }: Installation, spec: SandboxSpec): string[] {
+  #configuration({ setuid }: Installation, spec: SandboxSpec, staged: boolean): string[] {
     if (!setuid) return ["--config", writeConfiguration(this.#options.dataDir, spec)];
-    if (spec.writable === "overlay") return [];
+    if (staged || spec.writable === "overlay") return [];
     throw new ServiceError(
       "sandbox_unavailable",
       "a setuid Apptainer takes no size for the RAM layer",
@@ -106,6 +121,15 @@ export class ApptainerLauncher implements Launcher {
   explain(error: unknown): unknown {
     return asUnavailable(error, MENDS);
   }
+}
+
+function onStage(dir: string): string[] {
+  return ["--writable", "--workdir", join(dir, STAGE_FOLDER)];
+}
+
+/** Apptainer's own layer over an image, in which no folder of the image can be removed or renamed. */
+function ownLayer(dir: string, { writable }: SandboxSpec): string[] {
+  return writable === "overlay" ? ["--overlay", join(dir, "overlay")] : ["--writable-tmpfs"];
 }
 
 function bind(from: string, to: string, options = ""): string[] {

@@ -1,10 +1,16 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import stagePath from "../../dist/stage.bin" with { type: "file" };
 import supervisorPath from "../../dist/supervisor.bin" with { type: "file" };
 import pythonDriver from "./ipython-driver.py" with { type: "text" };
 import { SHELL_RC } from "./shell-rc.ts";
 
-export type Assets = { supervisor: string; all: string[] };
+export type Assets = {
+  /** The program that lays root file systems ready. */
+  stage: string;
+  /** What every sandbox finds inside. */
+  inside: string[];
+};
 
 /**
  * Writes what sandboxes run to disk, since children can't see what is inside our binary. The names carry
@@ -15,7 +21,8 @@ export function installAssets(folder: string): Assets {
   const supervisor = install(folder, "supervisor", readFileSync(supervisorPath), 0o500);
   const driver = install(folder, "ipython-driver.py", Buffer.from(pythonDriver), 0o400);
   const shellRc = install(folder, "shell-rc.bash", Buffer.from(SHELL_RC), 0o400);
-  return { supervisor, all: [supervisor, driver, shellRc] };
+  const stage = install(folder, "stage", readFileSync(stagePath), 0o500);
+  return { stage, inside: [supervisor, driver, shellRc] };
 }
 
 function install(folder: string, name: string, content: Uint8Array, mode: number): string {

@@ -12,6 +12,11 @@ const START_MS = 20_000;
 /** After C-c, and again after SIGKILL of what runs in the foreground. */
 const GRACE_MS = 500;
 
+/** Printable, on one line, and far from the 4095 bytes that a terminal takes as a line. */
+const TYPED = /^[\x20-\x7e]{0,400}$/;
+
+const SETS_TRAP = /\btrap\b[^\n]*\bERR\b/;
+
 /** How a command ended: back at the prompt, or with the shell itself. */
 export type Ending = Marker | Exit;
 
@@ -26,12 +31,14 @@ export type BashOptions = {
 
 /** One bash on a terminal, from its start to its end. */
 export class BashProcess {
-  readonly #context: AttachedContext;
-  readonly #name: string;
+  readonly #textOnHost: string;
+  /** As arguments of `__rollout_begin`; the first says that a file follows. */
+  readonly #textInside: string;
   readonly #process: ProcessStream;
   readonly #scanner: MarkerScanner;
   #marker = Promise.withResolvers<Marker>();
   #status = 0;
+  #trapsErrors = false;
   #killed = false;
   #atPrompt = false;
 
@@ -50,8 +57,8 @@ export class BashProcess {
   }
 
   private constructor(context: AttachedContext, { name, cwd, onOutput }: BashOptions) {
-    this.#context = context;
-    this.#name = name;
+    this.#textOnHost = join(context.dir, "ro", "shell", name);
+    this.#textInside = `- ${join(context.paths.assets, "shell", name)}`;
     this.#scanner = new MarkerScanner((bytes) => {
       if (!this.#killed) onOutput(bytes);
     });
@@ -80,21 +87,27 @@ export class BashProcess {
     return this.#process.exited.catch(() => {});
   }
 
-  /**
-   * The text goes through a file, so that neither the terminal's line limit nor its control characters
-   * touch it. The sandbox has the folder read-only: it can put no link in our way. `&&` or `||` hands
-   * `$?` of the last command on without failing in the eyes of `set -e` and `trap ERR`.
-   */
+  /** `&&` or `||` hands `$?` of the last command on without failing in the eyes of `set -e` and `trap ERR`. */
   run(command: string): void {
     const nonce = this.#expectMarker();
-    const file = join("shell", this.#name);
-    writeFileSync(join(this.#context.dir, "ro", file), command.replaceAll("\0", ""));
-    const begin = `{ __rollout_begin ${nonce} ${join(this.#context.paths.assets, file)}; }`;
+    this.#trapsErrors ||= SETS_TRAP.test(command);
+    const text = this.#trapsErrors ? withResult(command) : command;
+    const begin = `{ __rollout_begin ${nonce} ${this.#argumentOf(text)}; }`;
     const then = this.#status === 0 ? "&&" : "||";
     // After a text that ended within a quote bash takes the next `{` for a word, unless a line came between.
     const reset = this.#status === 0 ? "" : "\n";
     const line = `${reset} ${begin} 2>/dev/null ${then} eval -- "$__rollout_text"; { __rollout_end; } 2>/dev/null\n`;
     this.#process.typeAfterReset(line);
+  }
+
+  /**
+   * A short text is typed, within quotes. Any other goes through a file, so that neither the terminal's line limit
+   * nor its control characters touch it; the sandbox has that folder read-only: it can put no link in our way.
+   */
+  #argumentOf(command: string): string {
+    if (TYPED.test(command)) return `'${command.replaceAll("'", "'\\''")}'`;
+    writeFileSync(this.#textOnHost, command.replaceAll("\0", ""));
+    return this.#textInside;
   }
 
   /** To the terminal, for whoever reads there; control characters mean what they mean there. */
@@ -142,4 +155,12 @@ export class BashProcess {
     this.#atPrompt = true;
     this.#marker.resolve(marker);
   }
+}
+
+/**
+ * A trap for errors would see a command that fails, and then the `eval` that ran it: this makes that one succeed. Not
+ * where one more line could belong to the text itself.
+ */
+function withResult(text: string): string {
+  return text.includes("<<") || text.endsWith("\\") ? text : `${text}\n__rollout_result=$?`;
 }

@@ -5,6 +5,7 @@ import { INSIDE } from "./environment.ts";
 import { isRoot, supervisorArguments } from "./host.ts";
 import type { Launcher } from "./launcher.ts";
 import type { IsolationLevel, SandboxSpec } from "./sandbox.ts";
+import { STAGE_FOLDER, stageArguments } from "./stage.ts";
 import type { Launch } from "./start.ts";
 import { asUnavailable, type Mends } from "./unavailable.ts";
 
@@ -17,21 +18,14 @@ const MENDS: Mends = [
 ];
 /** For the supervisor's first act, which then drops them: see `seal_all`. */
 const SUPERVISOR_CAPABILITIES = ["--cap-add", "CAP_SYS_ADMIN", "--cap-add", "CAP_SETPCAP"];
-/** They lie in a layer below the image: in one that belongs to somebody else we could not make them. */
-const MOUNT_POINTS = ["/dev", "/proc", "/tmp", "/var/tmp", INSIDE.io, INSIDE.assets];
-/**
- * bubblewrap, from an unpacked root file system.
- *
- * It runs twice. bubblewrap can't bound an overlay in RAM, and takes an overlay's folders from the namespace
- * that it is started in: so the outer one makes a file system of the right size, and the inner one the sandbox
- * with its layers there. This also gives them names of which a payload learns nothing.
- */
+
+/** bubblewrap, with the root file system that `stage.c` lays ready. */
 export class BubblewrapLauncher implements Launcher {
-  readonly #name: string;
+  readonly #options: { bwrap: string; stage(): string };
   #program: Promise<string> | null = null;
 
-  constructor(options: { bwrap: string }) {
-    this.#name = options.bwrap;
+  constructor(options: { bwrap: string; stage(): string }) {
+    this.#options = options;
   }
 
   async launch(
@@ -40,20 +34,17 @@ export class BubblewrapLauncher implements Launcher {
     level: IsolationLevel,
     signal: AbortSignal,
   ): Promise<Launch> {
-    this.#program ??= probe(this.#name);
+    this.#program ??= probe(this.#options.bwrap);
     // A failed probe is repeated at the next start: the program may be installed by then.
     this.#program.catch(() => (this.#program = null));
     const program = await abortable(this.#program, signal);
-    // It covers a folder that every host has and that the inner bubblewrap does not need.
-    const stage = program.startsWith("/tmp/") ? "/mnt" : "/tmp";
     return {
       level,
       argv: [
+        ...stageArguments(this.#options.stage(), dir, spec),
         program,
-        ...outer(dir, spec, stage),
-        "--",
-        program,
-        ...inner(level, stage),
+        ...namespaces(level),
+        ...mounts(dir),
         "--",
         join(INSIDE.assets, "supervisor"),
         ...supervisorArguments(spec.limits, INSIDE.home, level),
@@ -67,37 +58,26 @@ export class BubblewrapLauncher implements Launcher {
   }
 }
 
-/** No `--die-with-parent` here: the parent is the thread that starts, and sandboxes outlive threads. */
-function outer(dir: string, spec: SandboxSpec, stage: string): string[] {
-  const folder = (mode: string, name: string) => ["--perms", mode, "--dir", `${stage}/${name}`];
-  const onDisk = spec.writable === "overlay";
-  return [
-    ...["--unshare-user", "--dev-bind", "/", "/"],
-    ...["--size", `${spec.limits.tmpfsBytes}`, "--tmpfs", stage],
-    ...(onDisk ? ["--bind", join(dir, "overlay"), `${stage}/layer`] : folder("0755", "layer")),
-    ...[...folder("0755", "layer/upper"), ...folder("0755", "layer/work")],
-    ...[...folder("1777", "tmp"), ...folder("1777", "var-tmp"), ...folder("1777", "shm")],
-    ...MOUNT_POINTS.flatMap((path) => folder("0755", `skeleton${path}`)),
-    ...["--ro-bind", spec.image, `${stage}/image`],
-    ...["--ro-bind", join(dir, "ro"), `${stage}/ro`, "--bind", join(dir, "io"), `${stage}/io`],
-    ...["--chdir", "/"],
-  ];
-}
-
-function inner(level: IsolationLevel, stage: string): string[] {
+/** No `--die-with-parent`: the parent is the thread that starts, and sandboxes outlive threads. */
+function namespaces(level: IsolationLevel): string[] {
   return [
     ...["--unshare-user", "--unshare-all", ...(level === "A" ? [] : ["--share-net"])],
-    ...["--die-with-parent", "--as-pid-1", "--hostname", "sbx", "--clearenv"],
+    ...["--as-pid-1", "--hostname", "sbx", "--clearenv"],
     // With `--disable-userns` not even PID 1 could have a right to the mounts. The filter that PID 1 installs
     // refuses new user namespaces to both.
     ...(isRoot() ? SUPERVISOR_CAPABILITIES : ["--disable-userns", "--cap-drop", "ALL"]),
-    ...["--overlay-src", `${stage}/skeleton`, "--overlay-src", `${stage}/image`],
-    ...["--overlay", `${stage}/layer/upper`, `${stage}/layer/work`, "/"],
-    ...["--dev", "/dev", "--proc", "/proc", "--bind", `${stage}/shm`, "/dev/shm"],
+  ];
+}
+
+function mounts(dir: string): string[] {
+  const staged = (name: string) => join(dir, STAGE_FOLDER, name);
+  return [
+    ...["--bind", staged("root"), "/"],
+    ...["--dev", "/dev", "--proc", "/proc", "--bind", staged("shm"), "/dev/shm"],
     // What has to be written to is mounted in it; the rest would be a RAM disk without a bound.
     ...["--remount-ro", "/dev"],
-    ...["--bind", `${stage}/tmp`, "/tmp", "--bind", `${stage}/var-tmp`, "/var/tmp"],
-    ...["--bind", `${stage}/io`, INSIDE.io, "--ro-bind", `${stage}/ro`, INSIDE.assets],
+    ...["--bind", staged("tmp"), "/tmp", "--bind", staged("var_tmp"), "/var/tmp"],
+    ...["--bind", join(dir, "io"), INSIDE.io, "--ro-bind", join(dir, "ro"), INSIDE.assets],
     ...["--chdir", "/"],
   ];
 }
@@ -105,7 +85,7 @@ function inner(level: IsolationLevel, stage: string): string[] {
 async function probe(name: string): Promise<string> {
   const program = Bun.which(name);
   const mend =
-    "Install bubblewrap 0.11 or newer (scripts/setup makes a private one) or set `bwrap`.";
+    "Install bubblewrap 0.8 or newer (scripts/setup makes a private one) or set `bwrap`.";
   if (program === null) {
     throw new ServiceError("sandbox_unavailable", `there is no program ${name}`, { mend });
   }
@@ -116,9 +96,7 @@ async function probe(name: string): Promise<string> {
     killSignal: "SIGKILL",
   });
   const [text] = await Promise.all([asked.stdout.text(), asked.exited]);
-  const lacks = ["--overlay-src", "--disable-userns", "--as-pid-1"].filter(
-    (option) => !text.includes(option),
-  );
+  const lacks = ["--disable-userns", "--as-pid-1"].filter((option) => !text.includes(option));
   if (lacks.length === 0) return program;
   const what = `${program} has no ${lacks.join(", ")}`;
   throw new ServiceError("sandbox_unavailable", what, { mend });

@@ -10,6 +10,7 @@ import { basename, dirname, join } from "node:path";
 import { ServiceError } from "../errors.ts";
 import { INSIDE, type SandboxPaths } from "./environment.ts";
 import type { DriverName, SandboxHandle } from "./sandbox.ts";
+import { STAGE_FOLDER } from "./stage.ts";
 
 /**
  * A sandbox's folder on the host, named after its id and a random mark:
@@ -20,6 +21,7 @@ import type { DriverName, SandboxHandle } from "./sandbox.ts";
  *     ro/           bound read-only: supervisor, drivers, text of commands
  *     io/           bound: sockets of the sandbox's servers
  *     overlay/      the writable layer where that is a folder
+ *     stage/        where the starter has its root file system; empty on the host
  *     home/         the starter's home; with the host driver also the commands'
  */
 export const ENDED_FILE = "ended";
@@ -51,7 +53,7 @@ export function makeDirectory(dir: string, assets: string[]): void {
   try {
     mkdirSync(dirname(dir), { recursive: true, mode: 0o700 });
     mkdirSync(dir, { mode: 0o700 });
-    for (const name of ["ro", "io", "overlay", "home"]) {
+    for (const name of ["ro", "io", "overlay", "home", STAGE_FOLDER]) {
       mkdirSync(join(dir, name), { mode: 0o700 });
     }
     mkdirSync(join(dir, "ro", "shell"), { mode: 0o700 });

@@ -29,7 +29,8 @@ export function sandboxRoot(dataDir: string): string {
 }
 
 export function createDriver(name: DriverName, options: DriverOptions): SandboxDriver {
-  let assets: Assets | null = null;
+  let installed: Assets | null = null;
+  const assets = () => (installed ??= installAssets(join(options.dataDir, "assets")));
   const start = async (
     spec: SandboxSpec,
     signal: AbortSignal,
@@ -38,8 +39,7 @@ export function createDriver(name: DriverName, options: DriverOptions): SandboxD
     signal.throwIfAborted();
     const dir = sandboxDirectory(sandboxRoot(options.dataDir), spec.id);
     const launched = await launch(dir);
-    assets ??= installAssets(join(options.dataDir, "assets"));
-    return await startSupervisor(name, dir, assets.all, launched, spec, signal);
+    return await startSupervisor(name, dir, assets().inside, launched, spec, signal);
   };
   if (name === "host") {
     return {
@@ -47,8 +47,11 @@ export function createDriver(name: DriverName, options: DriverOptions): SandboxD
       start: (spec, signal) => start(spec, signal, (dir) => hostLaunch(dir, spec.limits)),
     };
   }
+  const stage = () => assets().stage;
   const launcher =
-    name === "apptainer" ? new ApptainerLauncher(options) : new BubblewrapLauncher(options);
+    name === "apptainer"
+      ? new ApptainerLauncher({ ...options, stage })
+      : new BubblewrapLauncher({ ...options, stage });
   const best = new BestLevel(options, (level, spec, signal) =>
     start(spec, signal, (dir) => launcher.launch(dir, spec, level, signal)),
   );

@@ -1,7 +1,6 @@
 export type Marker = { status: number; cwd: string; python: string };
 
 const START = "\x1b]777;";
-const BEL = 7;
 const MAX_MARKER_BYTES = 8192;
 
 /** Finds the end of a command in what a shell prints, looking at every byte once. */
@@ -61,18 +60,16 @@ function possibleStart(bytes: Buffer, prefix: Buffer): number {
   return bytes.length;
 }
 
-/** `status;length;cwd;python BEL` */
+/** `status NUL cwd NUL python NUL` */
 function parse(bytes: Buffer): { marker: Marker; length: number } | null {
-  const numbers = bytes
-    .subarray(0, 32)
-    .toString("latin1")
-    .match(/^(\d+);(\d+);/);
-  if (numbers === null) return null;
-  const start = numbers[0].length;
-  const cwdEnd = start + Number(numbers[2]);
-  const end = bytes.indexOf(BEL, cwdEnd);
-  if (end < 0) return null;
-  const cwd = bytes.subarray(start, cwdEnd).toString("utf8");
-  const python = bytes.subarray(cwdEnd + 1, end).toString("utf8");
-  return { marker: { status: Number(numbers[1]), cwd, python }, length: end + 1 };
+  const ends: number[] = [];
+  for (let at = bytes.indexOf(0); at >= 0 && ends.length < 3; at = bytes.indexOf(0, at + 1)) {
+    ends.push(at);
+  }
+  const [statusEnd, cwdEnd, end] = ends;
+  if (statusEnd === undefined || cwdEnd === undefined || end === undefined) return null;
+  const status = Number(bytes.toString("latin1", 0, statusEnd));
+  const cwd = bytes.toString("utf8", statusEnd + 1, cwdEnd);
+  const python = bytes.toString("utf8", cwdEnd + 1, end);
+  return { marker: { status, cwd, python }, length: end + 1 };
 }

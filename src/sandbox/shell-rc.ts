@@ -4,31 +4,31 @@
  * where the command was cut short (C-c, an error that discards the line). The table of
  * hashed commands tells what `python` is without a process, and forgets it again: it may change.
  *
- * The marker goes to the terminal itself, so that `exec >file` does not swallow it, and says how long the
- * folder's name is, which may hold anything. The nonce is forgotten once printed and never exported.
+ * The marker goes to where the shell reads from, the terminal, so that `exec >file` does not swallow it. Its fields end
+ * with zero bytes, which no folder's name has. The nonce is forgotten once printed and never exported.
+ *
+ * An `echo` waits for all of this, so that it does without a process, a file, or a change of the locale.
  */
 export const SHELL_RC = `PS1= PS2= HISTSIZE=0
 unset HISTFILE
 set +o history
-__rollout_nonce= __rollout_status=0 __rollout_text=
+__rollout_nonce= __rollout_status=0 __rollout_text= __rollout_result=
 __rollout_prompt='{ __rollout_end; } 2>/dev/null'
 __rollout_end() {
-  local status=$? cwd=\${PWD-}
+  local status=\${__rollout_result:-$?} cwd=\${PWD-}
   PS1= PS2=
   if [ -n "\${__rollout_nonce-}" ]; then
-    local LC_ALL=C
-    hash python || :
-    local python=\${BASH_CMDS[python]-}
-    hash -d python || :
-    printf '\\033]777;%s;%d;%d;%s;%s\\a' "$__rollout_nonce" "$status" "\${#cwd}" "$cwd" "$python" >/dev/tty
+    local python=
+    if hash python; then python=\${BASH_CMDS[python]}; hash -d python; fi
+    printf '\\033]777;%s;%d\\0%s\\0%s\\0' "$__rollout_nonce" "$status" "$cwd" "$python" >&0
     __rollout_nonce= __rollout_status=$status
   fi
   return 0
 }
 __rollout_begin() {
   PROMPT_COMMAND=$__rollout_prompt
-  __rollout_nonce=$1
-  IFS= read -r -d '' __rollout_text <"$2"
+  __rollout_nonce=$1 __rollout_result=
+  if [ $# = 2 ]; then __rollout_text=$2; else IFS= read -r -d '' __rollout_text <"$3"; fi
   return "$__rollout_status"
 }
 PROMPT_COMMAND=$__rollout_prompt

@@ -2,32 +2,15 @@
  * The first process of a sandbox: starts commands, carries their bytes, and ends everything when the
  * service's end of its socket closes, however the service died.
  *
- *   cc -static -nostdlib -O2 -fno-stack-protector -fno-builtin -o dist/supervisor.bin src/sandbox/supervisor.c
- *
- * It has no libc and no headers, so that it runs in any image and any C compiler for x86_64 Linux builds
- * it (also tcc). Memory is static: nothing the payload does makes it grow. One thread, one poll loop, and
- * no call in it that can block: a command that floods, hangs or never reads costs the others nothing.
+ * It has no libc, so that it runs in any image. Memory is static: nothing the payload does makes it grow. One
+ * thread, one poll loop, and no call in it that can block: a command that floods, hangs or never reads costs
+ * the others nothing.
  *
  * Frames on descriptor 3, both ways, little endian: u32 length of the payload, u8 type, u32 stream, payload.
  * A stream is one process started by SPAWN. Each direction of a stream has a window of bytes which its
  * reader renews with CREDIT, so that a slow reader stops one stream and not the socket.
  */
-typedef unsigned char u8;
-typedef unsigned short u16;
-typedef unsigned int u32;
-typedef unsigned long u64;
-
-asm(".globl _start\n_start: xorl %ebp, %ebp\n movq %rsp, %rdi\n andq $-16, %rsp\n call supervise\n"
-    ".globl syscall6\nsyscall6: movq %rdi, %rax\n movq %rsi, %rdi\n movq %rdx, %rsi\n movq %rcx, %rdx\n"
-    " movq %r8, %r10\n movq %r9, %r8\n movq 8(%rsp), %r9\n syscall\n ret\n"
-    /* The compiler may call these two; both run forward, so that memcpy also moves bytes down. */
-    ".globl memcpy\nmemcpy: movq %rdi, %rax\n movq %rdx, %rcx\n rep movsb\n ret\n"
-    ".globl memset\nmemset: movq %rdi, %r8\n movl %esi, %eax\n movq %rdx, %rcx\n rep stosb\n movq %r8, %rax\n ret\n");
-
-long syscall6(long number, long a, long b, long c, long d, long e, long f);
-void *memcpy(void *to, const void *from, u64 bytes);
-void *memset(void *to, int value, u64 bytes);
-#define sys(n, a, b, c, d) syscall6(n, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
+#include "system.h"
 
 enum { READ = 0, WRITE = 1, OPEN = 2, CLOSE = 3, FSTAT = 5, POLL = 7, SIGACTION = 13, SIGPROCMASK = 14,
   IOCTL = 16, GETPID = 39, SENDTO = 44, RECVFROM = 45, FORK = 57, EXECVE = 59, WAIT4 = 61, KILL = 62,
@@ -678,6 +661,7 @@ static void seal(const char *path) {
 static void seal_all(void) {
   check(syscall6(MOUNT, 0, (long)"/proc", 0, REMOUNT | BIND | RDONLY | NOSUID | NODEV | NOEXEC, 0, 0),
     "/proc can't be sealed\n");
+  seal("/dev"); /* A RAM disk, which for root Apptainer gives no size. */
   seal("/dev/null"), seal("/dev/zero"), seal("/dev/full"), seal("/dev/random"), seal("/dev/urandom"), seal("/dev/tty");
 }
 
@@ -701,7 +685,7 @@ static void limit(int resource, const char *text) {
 
 /* Arguments: processes, open files, bytes of one file, the home directory to make, the mode of `confine`,
    whether to seal (0 or 1), the bytes for `bound_tmp` (0: leave it). */
-void supervise(long *stack) {
+void begin(long *stack) {
   char **argv = (char **)(stack + 1);
   u64 all = ~0ul, child = 1ul << 16, action[4] = { 0, 0, 0, 0 };
   self = sys(GETPID, 0, 0, 0, 0);

@@ -3,8 +3,16 @@ import { ServiceError } from "../errors.ts";
 /** A program's words, and what to do about them. */
 export type Mends = [RegExp, string][];
 
-/** What the supervisor says when it can't confine itself. */
-const SUPERVISOR: Mends = [
+/** What our own programs say when the node does not let them do their work. */
+const OURS: Mends = [
+  [
+    /stage: (a user namespace|\/proc\/self\/\w+) failed/,
+    "Raise user.max_user_namespaces; on Ubuntu also set kernel.apparmor_restrict_unprivileged_userns to 0.",
+  ],
+  [
+    /stage: an overlay failed/,
+    "Use Linux 5.11 or newer, and image_cache and data_dir on a local disk (ext4, xfs, btrfs).",
+  ],
   [
     /(seccomp filters|no_new_privs) (are|is) not available/,
     "Run the service on a kernel with seccomp filters, and not in a container that forbids them.",
@@ -18,7 +26,7 @@ const SUPERVISOR: Mends = [
 /** A start that failed for what the node lacks will fail again: says so, and what to do. */
 export function asUnavailable(error: unknown, mends: Mends): unknown {
   if (!(error instanceof ServiceError) || error.code !== "sandbox_start_failed") return error;
-  const mend = [...SUPERVISOR, ...mends].find(([words]) => words.test(error.message))?.[1];
+  const mend = [...OURS, ...mends].find(([words]) => words.test(error.message))?.[1];
   if (mend === undefined) return error;
   return new ServiceError("sandbox_unavailable", error.message, { mend, cause: error });
 }

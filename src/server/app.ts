@@ -1,5 +1,6 @@
 import { Hono } from "hono";
-import { ServiceError, toErrorBody } from "../errors.ts";
+import { ServiceError } from "../errors.ts";
+import { errorResponse } from "./error-response.ts";
 import type { ServerEnv, ServerParts } from "./parts.ts";
 import { backendRoutes } from "./routes/backends.ts";
 import { eventRoutes } from "./routes/events.ts";
@@ -8,6 +9,7 @@ import { healthRoutes } from "./routes/health.ts";
 import { listRoutes } from "./routes/list.ts";
 import { rolloutRoutes } from "./routes/rollouts.ts";
 import { submitRoutes } from "./routes/submit.ts";
+import { weightRoutes } from "./routes/weights.ts";
 
 /** All routes, the same over TCP and the Unix socket. Every error leaves as `{"error": ErrorBody}`. */
 export function createApp(parts: ServerParts): Hono<ServerEnv> {
@@ -19,6 +21,7 @@ export function createApp(parts: ServerParts): Hono<ServerEnv> {
   app.route("/v1/groups", groupRoutes(parts));
   app.route("/v1/events", eventRoutes(parts));
   app.route("/v1/backends", backendRoutes(parts));
+  app.route("/v1/weights", weightRoutes(parts));
   app.notFound((c) => {
     const message = `there is no ${c.req.method} ${c.req.path}`;
     const mend = "the routes are listed in the README under HTTP API";
@@ -26,15 +29,4 @@ export function createApp(parts: ServerParts): Hono<ServerEnv> {
   });
   app.onError((error) => errorResponse(error));
   return app;
-}
-
-/** When to ask again where the service is full or stopping. Units: seconds. */
-const RETRY_AFTER = { 429: "1", 503: "5", 507: "30" } as const;
-
-function errorResponse(error: unknown): Response {
-  const given = error instanceof ServiceError ? error.status : 500;
-  const status = given === 200 ? 500 : given;
-  const wait = RETRY_AFTER[status as keyof typeof RETRY_AFTER];
-  const headers = wait === undefined ? {} : { "retry-after": wait };
-  return Response.json({ error: toErrorBody(error) }, { status, headers });
 }

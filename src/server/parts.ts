@@ -1,5 +1,6 @@
 import type { EngineChoice, EngineProfile } from "../inference/engine-profile.ts";
 import type { Leaving } from "../inference/registry.ts";
+import type { Weights } from "../inference/weights.ts";
 import type { GroupSubmission } from "../pipeline/groups.ts";
 import type { Submission } from "../pipeline/parts.ts";
 import type { Scheduler } from "../pipeline/scheduler.ts";
@@ -75,6 +76,7 @@ export type ServerParts = {
   store: Store;
   scheduler: Scheduler;
   backends: Backends;
+  weights: Pick<Weights, "version" | "paused" | "view" | "pause" | "announce" | "resume">;
   /** Checks a request and gives it its task kind, limits and id. @throws ServiceError */
   accept(request: RolloutRequest): Submission;
   /** The same for a group. @throws ServiceError */

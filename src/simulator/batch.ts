@@ -58,10 +58,35 @@ export class Batch {
   #prefillFreeMs = 0;
   #timer: Timer | undefined;
   #progressTimer: Timer | undefined;
+  #paused = false;
+  #frozen = false;
 
   constructor(performance: Performance, kv: KvCache) {
     this.#performance = performance;
     this.#kv = kv;
+  }
+
+  /** No further requests begin until `resume`; with `freeze` those that run stand still as well. */
+  pause(freeze: boolean): void {
+    this.#advance();
+    this.#paused = true;
+    this.#frozen = freeze;
+    this.#schedule();
+  }
+
+  resume(): void {
+    this.#advance();
+    this.#paused = false;
+    this.#frozen = false;
+    if (this.#stepMs === 0) {
+      for (const request of this.#decoding) this.#end(request, request.outputIds.length);
+    }
+    this.#admit();
+    this.#schedule();
+  }
+
+  get paused(): boolean {
+    return this.#paused;
   }
 
   get running(): number {
@@ -108,7 +133,7 @@ export class Batch {
   #admit(): void {
     for (;;) {
       const [next] = this.#waiting;
-      if (!next || this.running >= this.#performance.maxBatch) return;
+      if (!next || this.#paused || this.running >= this.#performance.maxBatch) return;
       const { promptIds, outputIds, salt } = next;
       next.lease = this.#kv.reserve(promptIds, salt, promptIds.length + outputIds.length);
       if (!next.lease) return;
@@ -138,7 +163,7 @@ export class Batch {
     this.#decoding.add(request);
     request.fromStep = this.#steps;
     request.untilStep = this.#steps + request.outputIds.length;
-    if (this.#stepMs === 0) this.#end(request, request.outputIds.length);
+    if (this.#stepMs === 0 && !this.#frozen) this.#end(request, request.outputIds.length);
     else {
       if (request.onProgress) this.#watch();
       this.#schedule();
@@ -174,13 +199,14 @@ export class Batch {
   #advance(): void {
     const nowMs = performance.now();
     const stepMs = this.#stepMs;
-    if (stepMs > 0 && this.#decoding.size > 0) this.#steps += (nowMs - this.#stepsAtMs) / stepMs;
+    const decodes = !this.#frozen && this.#decoding.size > 0;
+    if (stepMs > 0 && decodes) this.#steps += (nowMs - this.#stepsAtMs) / stepMs;
     this.#stepsAtMs = nowMs;
   }
 
   #schedule(): void {
     clearTimeout(this.#timer);
-    if (this.#decoding.size === 0) return;
+    if (this.#decoding.size === 0 || this.#frozen) return;
     let next = Number.POSITIVE_INFINITY;
     for (const { untilStep } of this.#decoding) next = Math.min(next, untilStep);
     const waitMs = (next - this.#steps) * this.#stepMs;

@@ -16,7 +16,56 @@ export const models: Handler = ({ model, maxModelLen: max_model_len }) => {
 
 export const version: Handler = () => Response.json({ version: VERSION });
 
-export const isPaused: Handler = () => Response.json({ is_paused: false });
+export const isPaused: Handler = ({ engine }) => Response.json({ is_paused: engine.batch.paused });
+
+const pauseModes = z.enum(["abort", "wait", "keep"]).default("abort");
+
+/** vLLM's: `keep` lets requests stand still, `wait` lets them end. */
+export const pause: Handler = ({ engine }, request) => {
+  const given = new URL(request.url).searchParams.get("mode") ?? undefined;
+  const mode = pauseModes.safeParse(given);
+  if (!mode.success) return failure(400, "mode: must be abort, wait or keep", "mode");
+  engine.batch.pause(mode.data === "keep");
+  if (mode.data === "abort") engine.stop(() => true);
+  return Response.json({ status: "paused" });
+};
+
+export const resume: Handler = ({ engine }) => {
+  engine.batch.resume();
+  return Response.json({ status: "resumed" });
+};
+
+const pauseSchema = z.object({ mode: z.enum(["abort", "retract", "in_place"]).default("abort") });
+
+/** SGLang's: requests stand still unless they are ended. */
+export const pauseGeneration: Handler = async ({ engine }, request) => {
+  const parsed = pauseSchema.safeParse((await request.json().catch(() => null)) ?? {});
+  if (!parsed.success) return failure(400, "mode: must be abort, retract or in_place", "mode");
+  const { mode } = parsed.data;
+  engine.batch.pause(mode !== "abort");
+  if (mode === "abort") engine.stop(() => true);
+  return Response.json({ status: "ok" });
+};
+
+const abortSchema = z.object({ request_ids: z.array(z.string()) });
+
+export const abortRequests: Handler = async ({ engine }, request) => {
+  const parsed = abortSchema.safeParse(await request.json().catch(() => null));
+  if (!parsed.success) return failure(400, "request_ids: is missing", "request_ids");
+  const ids = new Set(parsed.data.request_ids);
+  engine.stop((id) => ids.has(id));
+  return Response.json({ status: "ok" });
+};
+
+const abortOneSchema = z.object({ rid: z.string().default(""), abort_all: z.boolean().nullish() });
+
+export const abortRequest: Handler = async ({ engine }, request) => {
+  const parsed = abortOneSchema.safeParse(await request.json().catch(() => null));
+  if (!parsed.success) return failure(400, "rid: is missing", "rid");
+  const { rid, abort_all } = parsed.data;
+  engine.stop((id) => abort_all === true || (rid !== "" && id.startsWith(rid)));
+  return new Response(null, { status: 200 });
+};
 
 export const modelInfo: Handler = ({ model, engine }) =>
   Response.json({

@@ -14,6 +14,8 @@ export type Call = {
   stop: readonly (readonly number[])[];
   salt: string;
   signal: AbortSignal;
+  /** What the caller named it. */
+  id: string;
   /** Gets new tokens as they are made, but the last ones. */
   onTokens?: ((ids: number[], logprobs: number[]) => void) | undefined;
 };
@@ -45,6 +47,7 @@ export class SimulatedEngine {
   readonly batch: Batch;
   readonly counters: Counters = { promptTokens: 0, cachedTokens: 0, generatedTokens: 0 };
   readonly #seed: number;
+  readonly #stops = new Map<AbortController, string>();
   #weightVersion = "0";
 
   constructor(seed: number, kvTokens: number, performance: Performance) {
@@ -63,9 +66,20 @@ export class SimulatedEngine {
     this.#weightVersion = version;
   }
 
+  /** Ends the calls of these ids: they answer with what they have. */
+  stop(isMeant: (id: string) => boolean): void {
+    for (const [stop, id] of this.#stops) if (isMeant(id)) stop.abort();
+  }
+
   async generate(call: Call): Promise<Sampled> {
     const { ids, finish, matchedId } = cut(call);
-    const { promptIds, salt, signal, onTokens } = call;
+    const { promptIds, salt, onTokens } = call;
+    const stop = new AbortController();
+    const leave = () => stop.abort();
+    call.signal.addEventListener("abort", leave, { once: true });
+    if (call.signal.aborted) leave();
+    this.#stops.set(stop, call.id);
+    const { signal } = stop;
     const logprobsOf = (made: number[], from: number) =>
       made.map((id, at) => this.#logprob(promptIds.length + from + at, id));
     let told = 0;
@@ -76,6 +90,8 @@ export class SimulatedEngine {
     };
     const onProgress = onTokens && tell;
     const done = await this.batch.run({ promptIds, outputIds: ids, salt, signal, onProgress });
+    call.signal.removeEventListener("abort", leave);
+    this.#stops.delete(stop);
     const { cachedTokens, queueMs, generated, marks } = done;
     const whole = generated === ids.length;
     const made = whole ? ids : ids.slice(0, generated);

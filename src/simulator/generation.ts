@@ -82,10 +82,10 @@ async function generate(
   const { salt, stopTokenIds } = asking;
   const stop = asking.stop.map((text) => tokenizer.encode(text));
   const { ids: outputIds, finish } = answered;
-  const call = { promptIds, outputIds, finish, maxTokens, stopTokenIds, stop, salt, signal };
-  const requestId = request.headers.get("x-request-id") ?? String(number);
+  const id = request.headers.get("x-request-id") ?? String(number);
+  const call = { id, promptIds, outputIds, finish, maxTokens, stopTokenIds, stop, salt, signal };
   const told = (sampled: Sampled) => ({
-    ...{ requestId, promptIds, sampled, tokenizer, model: serving.model },
+    ...{ requestId: id, promptIds, sampled, tokenizer, model: serving.model },
     said: saidOf(answered, sampled, tokenizer),
     turn: understood.turn ?? 0,
     weightVersion: engine.weightVersion,

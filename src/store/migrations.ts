@@ -164,6 +164,22 @@ const MIGRATIONS: string[] = [
     due_ms INTEGER NOT NULL
   ) STRICT;
   CREATE INDEX callbacks_due ON callbacks (due_ms);`,
+  `ALTER TABLE backends ADD COLUMN routed INTEGER NOT NULL DEFAULT 0`,
+  // The image is in the index, so that jobs whose image is fetched are passed over without being read.
+  `ALTER TABLE jobs ADD COLUMN image TEXT;
+  DROP INDEX jobs_claimable;
+  CREATE INDEX jobs_claimable ON jobs (stage, client, queue_key, seq, image)
+    WHERE state = 'pending' AND not_before_ms IS NULL;`,
+  `CREATE TABLE weight_versions (
+    ordinal INTEGER PRIMARY KEY AUTOINCREMENT,
+    version TEXT NOT NULL,
+    announced_ms INTEGER NOT NULL
+  ) STRICT;
+  CREATE TABLE weight_pause (
+    id INTEGER PRIMARY KEY CHECK (id = 1),
+    mode TEXT NOT NULL CHECK (mode IN ('drain', 'abort', 'keep'))
+  ) STRICT;
+  ALTER TABLE backends ADD COLUMN leaving TEXT CHECK (leaving IN ('finish', 'move'))`,
 ];
 
 /** Brings the schema to this version's. @throws ServiceError when a newer rolloutd wrote the file. */

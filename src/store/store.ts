@@ -12,7 +12,16 @@ import { GroupStore } from "./group-store.ts";
 import { LeaseTable } from "./leases.ts";
 import { type ListFilter, type ListPage, listJobs } from "./listing.ts";
 import { toColumns } from "./rows.ts";
-import { type BackendRow, backends, type JobRow, jobs, labels, trajectories } from "./tables.ts";
+import {
+  type BackendRow,
+  backends,
+  type JobRow,
+  jobs,
+  labels,
+  trajectories,
+  weightPause,
+  weightVersions,
+} from "./tables.ts";
 
 /** What a stage leaves in the row besides the job's life. Absent: unchanged. */
 export type JobResult = {
@@ -28,6 +37,8 @@ export type NewRow = {
   taskKind: string;
   usesSandbox: boolean;
   needsBackend: boolean;
+  /** The image that its sandbox is made from; null: the service's default. */
+  image: string | null;
   instance: string;
   options: string;
   /** Of a job that begins with EVAL: what another job's RUN left, and that job's id. */
@@ -50,6 +61,8 @@ export type ClaimFilter = {
   limit: number;
   sandbox: boolean;
   backend: boolean;
+  /** Images whose jobs with a sandbox are left out; empty: the default one. */
+  barred: string[];
 };
 
 /**
@@ -105,6 +118,7 @@ export class Store implements Disposable {
       task_kind: row.taskKind,
       uses_sandbox: row.usesSandbox ? 1 : 0,
       needs_backend: row.needsBackend ? 1 : 0,
+      image: row.image,
       instance: row.instance,
       options: row.options,
       limits: JSON.stringify(job.limits),
@@ -191,13 +205,14 @@ export class Store implements Disposable {
     return this.#clientsWaiting.all(stage).map(({ client }) => client);
   }
 
-  claimable({ stage, client, limit, sandbox, backend }: ClaimFilter): JobRow[] {
+  claimable({ stage, client, limit, sandbox, backend, barred }: ClaimFilter): JobRow[] {
     return this.#statements.claimable.all({
       stage,
       client,
       limit,
       sandbox: sandbox ? 1 : 0,
       backend: backend ? 1 : 0,
+      barred: JSON.stringify(barred),
     });
   }
 
@@ -249,6 +264,28 @@ export class Store implements Disposable {
   saveProfile(id: string, profile: object | null): void {
     const text = profile === null ? null : JSON.stringify(profile);
     this.#db.update(backends).set({ profile: text }).where(eq(backends.id, id)).run();
+  }
+
+  saveLeaving(id: string, leaving: BackendRow["leaving"]): void {
+    this.#db.update(backends).set({ leaving }).where(eq(backends.id, id)).run();
+  }
+
+  /** Oldest first. */
+  weightVersions(): { version: string; announced_ms: number }[] {
+    return this.#db.select().from(weightVersions).orderBy(asc(weightVersions.ordinal)).all();
+  }
+
+  addWeightVersion(row: { version: string; announced_ms: number }): void {
+    this.#db.insert(weightVersions).values(row).run();
+  }
+
+  weightPause(): "drain" | "abort" | "keep" | null {
+    return this.#db.select().from(weightPause).get()?.mode ?? null;
+  }
+
+  setWeightPause(mode: "drain" | "abort" | "keep" | null): void {
+    this.#db.delete(weightPause).run();
+    if (mode !== null) this.#db.insert(weightPause).values({ id: 1, mode }).run();
   }
 
   deleteBackend(id: string): void {
@@ -310,6 +347,7 @@ function prepareStatements(db: BunSQLiteDatabase) {
         task_kind: p("task_kind"),
         uses_sandbox: p("uses_sandbox"),
         needs_backend: p("needs_backend"),
+        image: p("image"),
         instance: p("instance"),
         options: p("options"),
         limits: p("limits"),
@@ -372,6 +410,7 @@ function prepareStatements(db: BunSQLiteDatabase) {
           eq(jobs.stage, p("stage")),
           eq(jobs.client, p("client")),
           sql`(${jobs.uses_sandbox} = 0 OR ${p("sandbox")})`,
+          sql`(${jobs.uses_sandbox} = 0 OR coalesce(${jobs.image}, '') NOT IN (SELECT value FROM json_each(${p("barred")})))`,
           sql`(${jobs.needs_backend} = 0 OR ${p("backend")})`,
         ),
       )

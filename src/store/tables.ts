@@ -39,6 +39,8 @@ export const jobs = sqliteTable("jobs", {
   finished_seq: integer(),
   /** Level of the sandbox that the job had. */
   isolation: text().$type<"A" | "B">(),
+  /** What its sandbox is made from; null: the service's default. */
+  image: text(),
   /** The group that the job belongs to, and for which of its samples. */
   group_seq: integer(),
   sample: integer(),
@@ -115,6 +117,23 @@ export const backends = sqliteTable("backends", {
   model_dir: text(),
   /** What its probe found, as JSON; null for one that was added before probes looked. */
   profile: text(),
+  /** 1 where each rollout says itself how it is called. */
+  routed: integer().notNull(),
+  /** What becomes of the trajectories on one that is drained; null for one that is not. */
+  leaving: text().$type<"finish" | "move">(),
+});
+
+/** Announced by the trainer, in order. */
+export const weightVersions = sqliteTable("weight_versions", {
+  ordinal: integer().primaryKey({ autoIncrement: true }),
+  version: text().notNull(),
+  announced_ms: integer().notNull(),
+});
+
+/** One row while weights are being changed. */
+export const weightPause = sqliteTable("weight_pause", {
+  id: integer().primaryKey(),
+  mode: text().$type<"drain" | "abort" | "keep">().notNull(),
 });
 
 export type JobRow = typeof jobs.$inferSelect;

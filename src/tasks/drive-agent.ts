@@ -22,8 +22,12 @@ export type AgentTask = {
   tools: readonly ToolName[];
   /** Tools of the kind's own, beside those. */
   ownTools?: Tool[];
+  /** What each shell of the agent's runs before its first command. */
+  shellStart?: string;
   /** Unless the rollout or the service says otherwise. */
   maxTurns?: number;
+  /** One call of the model and no more, without the tools that a rollout may ask for. */
+  singleTurn?: boolean;
   /** Whether a message without a tool call is already the answer. By default none is. */
   isAnswer?(content: string): boolean;
 };
@@ -35,9 +39,9 @@ export async function driveAgent(
 ): Promise<AgentOutcome> {
   const { options, sandbox, signal, recorder, settings } = context;
   const agent = options.agent ?? {};
-  const names = agent.tools ?? task.tools;
+  const names = task.singleTurn ? task.tools : (agent.tools ?? task.tools);
   const tools = [
-    ...createTools(names, { sandbox, limits: toolLimits(agent), signal }),
+    ...createTools(names, { sandbox, limits: toolLimits(agent), signal, ...shellStart(task) }),
     ...(task.ownTools ?? []),
   ];
   const prompt =
@@ -45,15 +49,20 @@ export async function driveAgent(
       ? task.prompt.messages
       : renderPrompt(task.prompt.texts, agent, task.prompt.fields);
   const schemas = tools.map((tool) => tool.schema);
+  const rules = rulesOf(agent, settings.agent, task.maxTurns ?? DEFAULT_MAX_TURNS);
   return await runAgent({
     dialogue: await context.converse(prompt, schemas),
     backendId: context.backendId ?? "",
     tools,
-    rules: rulesOf(agent, settings.agent, task.maxTurns ?? DEFAULT_MAX_TURNS),
+    rules: task.singleTurn ? { ...rules, maxTurns: 1 } : rules,
     recorder,
     signal,
     isAnswer: task.isAnswer ?? (() => false),
   });
+}
+
+function shellStart({ shellStart }: AgentTask): { shellStart?: string } {
+  return shellStart === undefined ? {} : { shellStart };
 }
 
 type AgentOptions = NonNullable<RolloutOptions["agent"]>;

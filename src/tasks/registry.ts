@@ -2,11 +2,14 @@ import { ServiceError } from "../errors.ts";
 import { code } from "./code/code.ts";
 import { echo } from "./echo/echo.ts";
 import { math } from "./math/math.ts";
+import { reasoning } from "./reasoning/reasoning.ts";
+import { stem } from "./stem/stem.ts";
+import { swe } from "./swe/swe.ts";
 import type { TaskKind } from "./task-kind.ts";
 
 /** Instances are opaque outside their own kind, so the registry holds kinds of any instance type. */
 // biome-ignore lint/suspicious/noExplicitAny: each kind only ever gets what its own `parse` gave.
-export const TASK_KINDS: readonly TaskKind<any>[] = [math, code, echo];
+export const TASK_KINDS: readonly TaskKind<any>[] = [math, code, stem, swe, reasoning, echo];
 
 /** The task kind of a dataset row. @throws ServiceError `unknown_task_kind` */
 export function taskKindOf(dataSource: string) {

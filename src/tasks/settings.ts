@@ -1,3 +1,5 @@
+import type { JudgeSettings } from "../verifiers/judge.ts";
+
 /** Rules of the agent loop where a rollout names none. Null: the task kind's own, or no limit. */
 export type AgentDefaults = {
   maxTurns: number | null;
@@ -14,6 +16,8 @@ export type TaskSettings = {
   /** Image references by task kind, with `{field}` for what comes from the row. */
   images: Record<string, string>;
   agent: AgentDefaults;
+  /** Compares free answers; null where there is none. */
+  judge: JudgeSettings | null;
   /** Of hidden tests: time for all of one rollout's together, memory of one process. */
   tests: { totalMs: number; memoryBytes: number };
 };

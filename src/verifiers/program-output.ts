@@ -1,3 +1,5 @@
+import { trimEndOf, trimStartOf } from "../lib/trim-chars.ts";
+
 /**
  * Whether a program printed what is expected: as many lines, each equal without the blanks around it, or equal word
  * by word where numbers may be written differently (`1.0` and `1`, `1e3` and `1000`). With `tolerance`, numbers that
@@ -25,7 +27,7 @@ function sameLine(got: string, wanted: string, tolerance: number): boolean {
   return words.every((word, index) => sameWord(word, others[index] as string, tolerance));
 }
 
-const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d{1,4})?$/i;
+const NUMBER = /^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d{1,4})?$/i;
 const WHOLE = /^[+-]?\d+$/;
 
 function sameWord(got: string, wanted: string, tolerance: number): boolean {
@@ -42,8 +44,8 @@ function decimal(text: string): string {
   const [mantissa = "", exponent = "0"] = text.toLowerCase().split("e");
   const sign = mantissa.startsWith("-") ? "-" : "";
   const [whole = "", fraction = ""] = mantissa.replace(/^[+-]/, "").split(".");
-  const digits = (whole + fraction).replace(/^0+/, "");
-  const significant = digits.replace(/0+$/, "");
+  const digits = trimStartOf(whole + fraction, "0");
+  const significant = trimEndOf(digits, "0");
   if (significant === "") return "0";
   const point = Number(exponent) - fraction.length + (digits.length - significant.length);
   return `${sign}${significant}e${point}`;

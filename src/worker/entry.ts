@@ -52,7 +52,14 @@ async function work(start: StartStage): Promise<void> {
   running.set(key, controller);
   const sandboxStarted = (handle: SandboxHandle) =>
     send({ type: "sandbox_started", jobId, attempt, handle });
-  const finished = await runStage(start, { ...shared, sandboxStarted }, controller.signal);
+  const { images } = shared;
+  const acquire = async (image: string, signal: AbortSignal) => {
+    const lease = await images.acquire(image, signal);
+    send({ type: "image_found", jobId, attempt, path: lease.path });
+    return lease;
+  };
+  const parts = { ...shared, images: { acquire }, sandboxStarted };
+  const finished = await runStage(start, parts, controller.signal);
   running.delete(key);
   send(finished);
 }

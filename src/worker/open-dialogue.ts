@@ -1,4 +1,4 @@
-import type { CallOptions, Dialogue } from "../agent/dialogue.ts";
+import type { CallOptions, ChatOptions, Dialogue } from "../agent/dialogue.ts";
 import { TextDialogue } from "../agent/text-dialogue.ts";
 import { TokenDialogue } from "../agent/token-dialogue.ts";
 import { ServiceError } from "../errors.ts";
@@ -8,6 +8,8 @@ import { leasedChat } from "../inference/leased-chat.ts";
 import { leasedTokens } from "../inference/leased-tokens.ts";
 import type { TokenModel } from "../inference/tokens/token-model.ts";
 import type { Turns } from "../inference/turn-gate.ts";
+import type { EngineRoute } from "../protocol/rollout.ts";
+import { routedBackend, routedTurns } from "./routed-backend.ts";
 
 /** How a thread reaches models. */
 export type Engines = {
@@ -22,14 +24,17 @@ export type Engines = {
 /** What a rollout asks for: `exact` fails without token ids, `text` does not use them. */
 export type TokenMode = "exact" | "text" | "auto";
 
-type OpenOptions = CallOptions & {
-  attempt: number;
-  mode: TokenMode;
-  backend: Backend;
-  sampling: Sampling;
-  prompt: Message[];
-  tools: ToolSchema[];
-};
+type OpenOptions = CallOptions &
+  ChatOptions & {
+    attempt: number;
+    mode: TokenMode;
+    backend: Backend;
+    /** Where the rollout came through another API, how its backends are called. */
+    route: EngineRoute | undefined;
+    sampling: Sampling;
+    prompt: Message[];
+    tools: ToolSchema[];
+  };
 
 /**
  * A conversation with the rollout's backend: by token ids where the backend takes them and its model folder
@@ -38,8 +43,9 @@ type OpenOptions = CallOptions & {
  * @throws ServiceError `tokens_unavailable`, `model_folder_invalid`, `template_refused`
  */
 export async function openDialogue(engines: Engines, options: OpenOptions): Promise<Dialogue> {
-  const { backend, mode, prompt, attempt, ...rest } = options;
-  const { turns } = engines;
+  const { mode, prompt, attempt, route, ...rest } = options;
+  const backend = route ? routedBackend(options.backend, route) : options.backend;
+  const turns = route ? routedTurns(engines.turns, route) : engines.turns;
   const job = { jobId: options.jobId, attempt };
   const missing = mode === "text" ? "the rollout asks for text" : whatIsMissing(backend);
   if (missing === null && backend.modelDir) {

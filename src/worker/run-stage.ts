@@ -143,6 +143,8 @@ class StageRun {
     if (!backend) throw new Error("a rollout that calls a model came without its backend");
     return openDialogue(engines, {
       ...{ jobId, attempt, backend, prompt, tools },
+      ...options.chat,
+      route: options.route,
       mode: options.tokens ?? "auto",
       sampling: options.sampling ?? {},
       callTimeoutMs: settings.engineCallTimeoutMs,

@@ -21,6 +21,17 @@ async function answer(result: Partial<CommandResult>, args = {}) {
   return await setup({ result }).tool.run({ command: "ls", ...args });
 }
 
+test("answers with the same exit code count as the same, unless the command runs on", async () => {
+  const outcomes = await Promise.all(
+    [
+      { output: "at 10:01", exitCode: 1 },
+      { output: "at 10:02", exitCode: 1 },
+      { output: "", exitCode: null, running: true, timedOut: true },
+    ].map(async (result) => (await answer(result)).outcome),
+  );
+  expect(outcomes).toEqual(["exit code 1", "exit code 1", undefined]);
+});
+
 test("the answer has the output, how the command ended, where the shell is and its interpreter", async () => {
   const notes = [
     "a",
@@ -31,7 +42,11 @@ test("the answer has the output, how the command ended, where the shell is and i
     "[Command finished with exit code 2]",
   ];
   const result = { output: "a\nb\n", exitCode: 2, python: "/usr/bin/python" };
-  expect(await answer(result)).toEqual({ text: notes.join("\n"), ok: true });
+  expect(await answer(result)).toEqual({
+    text: notes.join("\n"),
+    ok: true,
+    outcome: "exit code 2",
+  });
 });
 
 test("of a silent command only the notes are shown, and a place that is not known is left out", async () => {
@@ -39,7 +54,11 @@ test("of a silent command only the notes are shown, and a place that is not know
     "[The command completed with exit code 0.]",
     "[Command finished with exit code 0]",
   ];
-  expect(await answer({ output: "", cwd: "" })).toEqual({ text: notes.join("\n"), ok: true });
+  expect(await answer({ output: "", cwd: "" })).toEqual({
+    text: notes.join("\n"),
+    ok: true,
+    outcome: "exit code 0",
+  });
 });
 
 test("a command that is late is said to go on, and has no exit code", async () => {
@@ -58,7 +77,11 @@ test("a shell that was replaced is said to be", async () => {
     "[Command finished with exit code 137]",
   ];
   const text = notes.join("\n");
-  expect(await answer({ exitCode: 137, shellReplaced: true })).toEqual({ text, ok: true });
+  expect(await answer({ exitCode: 137, shellReplaced: true })).toEqual({
+    text,
+    ok: true,
+    outcome: "exit code 137",
+  });
 });
 
 test("input that comes after the end is not sent, and the answer says so", async () => {

@@ -145,7 +145,10 @@ describe.each(DRIVERS)("%s", (driver) => {
     await it.exec("seq 1 100000 > work/a.py");
     const shown = await it.edit("view");
     expect(shown).toContain("\n  1000\t1000\n");
-    expect(shown).toEndWith("of what you are looking for.</NOTE>\n");
+    const ending = /for\.<\/NOTE>\n\[\.\.\. (\d+) characters cut \.\.\.\]\n$/;
+    expect(shown).toMatch(ending);
+    // Of each line a number in six columns and the line itself, with a tab and a newline.
+    expect(Number(shown.match(ending)?.[1])).toBeGreaterThan(1_200_000);
     expect(shown.length).toBeLessThan(17_000);
     expect(await it.edit("view", { view_range: [99_999, -1] })).toEndWith(
       " 99999\t99999\n100000\t100000\n",

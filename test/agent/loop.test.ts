@@ -198,6 +198,19 @@ test("each tool of a message is answered under the id of its call, in order", as
   ]);
 });
 
+test("a tool's outcome, where it names one, tells whether two answers are the same", async () => {
+  let n = 0;
+  const script = Array.from({ length: 8 }, () => calls(["think", { thought: "again" }]));
+  const timed = setup({
+    script,
+    maxTurns: 8,
+    think: async () => ({ text: `at ${n++}`, ok: true }),
+  });
+  expect(await timed.run()).toMatchObject({ stopReason: "max_turns" });
+  const same = async () => ({ text: `at ${n++}`, ok: true, outcome: "exit code 1" });
+  expect(await setup({ script, think: same }).run()).toMatchObject({ stopReason: "loop" });
+});
+
 test("every call of the model carries the whole conversation, and an id of its own", async () => {
   const t = setup({ script: [calls(["think", {}]), says("Answer: 4")] });
   await t.run();

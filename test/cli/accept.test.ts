@@ -35,6 +35,7 @@ describe("an accepted rollout", () => {
         taskKind: "math",
         usesSandbox: true,
         needsBackend: true,
+        image: null,
         instance: JSON.stringify(MATH),
         options: '{"sampling":{"seed":1}}',
       },

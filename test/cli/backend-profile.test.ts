@@ -55,12 +55,22 @@ test("a backend from before probes looked is shown as that, and only chats", () 
       api_key_env: null,
       profile: null,
       model_dir: null,
+      leaving: null,
+      routed: 0,
     };
     service.store.transaction(() => service.store.saveBackend({ ...row, added_ms: 0 }));
   }
   using service = open(dir.path);
   expect(service.backends.list()).toMatchObject([
-    { id: "old", url: "http://h/v1", model: "m", in_flight: 0, engine: null, model_dir: null },
+    {
+      id: "old",
+      url: "http://h/v1",
+      model: "m",
+      in_flight: 0,
+      engine: null,
+      model_dir: null,
+      routed: 0,
+    },
   ]);
   expect(service.registry.acquire(arrival())).not.toHaveProperty("profile");
 });

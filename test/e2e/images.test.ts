@@ -90,6 +90,30 @@ describe("jobs of the compiled binary", () => {
     expect(readdirSync(`${t.cache}/.trash`)).toEqual([]);
   });
 
+  test("are not delayed by others whose image takes long to come", async () => {
+    using t = setup();
+    const slow = t.dir.file("slow-apptainer");
+    const pull = 'case " $* " in *" build "*) exec sleep 600;; esac';
+    writeFileSync(slow, `#!/bin/sh\n${pull}\nexec ${APPTAINER} "$@"\n`, { mode: 0o755 });
+    await using engine = await simulate(t.dir.path, SCRIPTS);
+    const own = ["--apptainer", slow, "--image-cache", t.cache, "--init-slots", "2"];
+    const flags = [...own, "--starts-at-once", "1", "--max-sandboxes-ahead", "2"];
+    const image = ["--image", environment("ROLLOUTD_IMAGE"), "--backend", engine.url];
+    await using service = await serve(t.dir.file("data"), [...flags, ...image]);
+    const instance = mathRow("What is seven times six?", "42");
+    const waiting = ["a:1", "a:1", "b:1", "c:1", "d:1"].map((name) => ({
+      instance,
+      image: `docker://127.0.0.1:1/${name}`,
+    }));
+    const submit = async (body: object, waitMs: number) => {
+      const init = { unix: service.socket, method: "POST", body: JSON.stringify(body) };
+      const url = `http://localhost/v1/rollouts?wait_ms=${waitMs}`;
+      return await (await fetch(url, init)).json();
+    };
+    await submit({ rollouts: waiting }, 0);
+    expect(await submit({ instance }, 100_000)).toMatchObject({ state: "succeeded", reward: 1 });
+  });
+
   test("with an image that is no image are refused, with the field", async () => {
     using t = setup();
     const refused = await run(["serve", "--image", "no:image", "--data-dir", t.dir.file("data")]);

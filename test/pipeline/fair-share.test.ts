@@ -24,7 +24,8 @@ function setup() {
     },
     /** Claims as the scheduler does: what is claimed stays at work. */
     claim(limit: number): string[] {
-      const filter = { stage: "init", limit, sandbox: true, backend: true } as const;
+      const stage = "init" as const;
+      const filter = { stage, limit, sandbox: true, backend: true, barred: [] };
       return share.candidates(store, active, filter).map((row) => {
         const job = transition(toJob(row), STARTED, 2000);
         store.updateJob(row.seq, job);

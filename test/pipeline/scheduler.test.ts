@@ -23,7 +23,15 @@ const BROKEN: ErrorBody = {
 };
 
 function setup(
-  overrides: { slots?: number; starts?: number; ahead?: number; backends?: boolean } = {},
+  overrides: {
+    slots?: number;
+    starts?: number;
+    ahead?: number;
+    backends?: boolean;
+    queued?: number;
+    /** By default every image is on the node. */
+    imageOnNode?: (image: string) => string | null;
+  } = {},
 ) {
   const dir = tempDir();
   const store = new Store(dir.path);
@@ -46,6 +54,7 @@ function setup(
       kill: ({ id }) => killed.push(id),
       end: async ({ id }) => void ended.push(id),
     },
+    imageOnNode: overrides.imageOnNode ?? (() => "/"),
     spawn: (stage: Stage) => {
       const thread = new FakeThread();
       threads[stage].push(thread);
@@ -54,8 +63,9 @@ function setup(
     settings: {
       pools: { init: pool, run: pool, eval: pool },
       startsAtOnce: overrides.starts ?? 16,
+      imagesAtOnce: 2,
       maxSandboxesAhead: overrides.ahead ?? 16,
-      maxQueuedJobs: 5,
+      maxQueuedJobs: overrides.queued ?? 5,
       cancelGraceMs: 1000,
     },
     onFatal: (error) => fatal.push(error),
@@ -92,9 +102,21 @@ function setup(
   };
 }
 
+/** The thread says that the image of a job is on the node, at a path that is there. */
+function found(thread: FakeThread, { jobId, attempt }: StartStage): void {
+  thread.emit({ type: "image_found", jobId, attempt, path: "/" });
+}
+
 function submission(
   id: string,
-  { sandbox = false, body = "x", totalMs = HOUR, numAttempts = 1, evalFromRecord = false } = {},
+  {
+    sandbox = false,
+    body = "x",
+    totalMs = HOUR,
+    numAttempts = 1,
+    evalFromRecord = false,
+    image = null as string | null,
+  } = {},
 ): Submission {
   return {
     job: {
@@ -108,8 +130,9 @@ function submission(
       taskKind: "fake",
       usesSandbox: sandbox,
       needsBackend: sandbox,
+      image,
       instance: "{}",
-      options: "{}",
+      options: JSON.stringify({ image }),
     },
   };
 }
@@ -206,6 +229,38 @@ describe("the stages", () => {
     ]);
     t.thread("init").finish(a, { handle: handle("a") });
     await waitFor(() => t.state("b") === "init/active", "b to have its turn");
+  });
+
+  test("jobs of an image that is not on the node wait for one of them, and delay no others", async () => {
+    const imageOnNode = (image: string) => (image === "ready" ? "/" : null);
+    await using t = setup({ slots: 2, starts: 2, queued: 9, imageOnNode });
+    const of = (image: string, ...ids: string[]) =>
+      ids.map((id) => submission(id, { sandbox: true, image }));
+    const slow = [...of("slow", "s1", "s2"), ...of("slower", "l1"), ...of("slowest", "x1", "x2")];
+    await t.scheduler.submit([...slow, ...of("ready", "r1", "r2", "r3")]);
+    // Two images are fetched, as many as may be, and hold neither slots nor starts.
+    const [s1, l1, r1, r2] = (await t.started("init", 4)) as StartStage[];
+    expect([s1, l1, r1, r2].map((start) => start?.jobId)).toEqual(["s1", "l1", "r1", "r2"]);
+    const fail = (start?: StartStage) =>
+      t.thread("init").finish(start as StartStage, { error: BROKEN });
+    fail(r1);
+    const r3 = (await t.started("init", 5))[4];
+    expect([r3?.jobId, t.state("s2"), t.state("x1")]).toEqual([
+      "r3",
+      "init/pending",
+      "init/pending",
+    ]);
+    // One arrives, and its job takes a start of its own from here on.
+    found(t.thread("init"), s1 as StartStage);
+    fail(r2);
+    fail(r3);
+    expect((await t.started("init", 6))[5]?.jobId).toBe("s2");
+    fail(s1);
+    const x1 = (await t.started("init", 7))[6];
+    expect([x1?.jobId, t.state("x2")]).toEqual(["x1", "init/pending"]);
+    // This one can't be had: its job fails, and the next of its image tries.
+    fail(x1);
+    await waitFor(() => t.state("x2") === "init/active", "the turn of an image's next job");
   });
 
   test("the level of a job's sandbox is booked with it, and stays when the sandbox is gone", async () => {

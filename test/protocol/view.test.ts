@@ -35,6 +35,7 @@ const WAITING: JobRow = {
   finished_ms: null,
   finished_seq: null,
   isolation: null,
+  image: null,
   num_attempts: 3,
   failures: null,
   not_before_ms: null,

@@ -1,4 +1,6 @@
 import { expect, test } from "bun:test";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import type { Setup } from "./conformance.ts";
 import { EXEC } from "./setup.ts";
 
@@ -20,6 +22,21 @@ git -C ../tree rebase -q main; git diff HEAD~1 --stat | tail -n 1`;
       stderr: "",
       exitCode: 0,
     });
+  });
+
+  test("folders of the image are moved and removed, as a checkout of another branch does", async () => {
+    await using bundle = await setup();
+    const image = await ownImage(join(bundle.dataDir, "image"));
+    const script = `set -e; mv /data/old /data/moved; [ ! -e /data/old ]; [ "$(ls -A /data/moved)" = file ]
+mkdir /data/old; [ -z "$(ls -A /data/old)" ]; rmdir /data/old; mv /data/moved /data/old
+rm -rf /data/old; mkdir -p /data/old/new; mv /data/old/new /data/old/newer; [ "$(ls -A /data/old)" = newer ]
+rm -rf /data; [ ! -e /data ]; echo done`;
+    for (const writable of ["tmpfs", "overlay"] as const) {
+      const sandbox = await bundle.open({ writable, image });
+      const { stdout, stderr, exitCode } = await sandbox.exec(["bash", "-c", script], EXEC);
+      expect({ stdout, stderr, exitCode }).toEqual({ stdout: "done\n", stderr: "", exitCode: 0 });
+    }
+    expect(await readFile(join(image, "data/old/file"), "utf8")).toBe("of the image");
   });
 
   test("Python's threads, processes, pools, shared memory, pipes and event loops work", async () => {
@@ -78,4 +95,17 @@ venv/bin/python -c 'import thing; print(thing.answer)'; python3 -m zipfile -c th
     const { stdout, stderr } = await (await bundle.open()).exec(["bash", "-c", script], EXEC);
     expect({ stdout, stderr }).toEqual({ stdout: expect.stringMatching(/^42\n\d/), stderr: "" });
   });
+}
+
+/** A small image of the host's own programs, whose files belong to whoever runs the test. */
+async function ownImage(image: string): Promise<string> {
+  for (const name of ["usr/bin", "bin", "data/old"]) {
+    await mkdir(join(image, name), { recursive: true });
+  }
+  await writeFile(join(image, "data/old/file"), "of the image");
+  const script = `set -e; for name in bash ls mv rm mkdir rmdir; do
+program=$(command -v $name); cp -L $program ${image}/usr/bin/
+ldd $program | grep -o '/[^ ]*' | while read -r library; do cp -L --parents $library ${image}/; done; done`;
+  expect(await Bun.spawn(["bash", "-c", script]).exited).toBe(0);
+  return image;
 }

@@ -93,7 +93,7 @@ a.bind("\\0own"); a.listen(); b.connect("\\0own"); print("own")`;
   test("a start that fails for another reason is not taken for a lower level", async () => {
     await using bundle = await setup(driver);
     // Fails where the image is the rollout's, and works with the empty one of the probe.
-    const script = `case "$*" in *${required("ROLLOUTD_IMAGE")}*) [ -e $0.fails ] && exit 9;; esac
+    const script = `case "$*" in */probe.*) ;; *exec*|*unshare*) [ -e $0.fails ] && exit 9;; esac
 exec $PROGRAM "$@"`;
     await using flaky = await scripted(bundle, driver, script);
     const flag = join(bundle.dataDir, "program.fails");

@@ -16,19 +16,19 @@ function scan(text: string, size: number, nonce = "n1") {
 }
 
 test("wherever the pieces are cut, the marker is found and the output is all the rest", () => {
-  const text = "out \x1b]777;n2;0;1;/\x07\x1b]77\x1b\x1b]777;n1;130;4;/a\x07b;/bin/py\x07late";
+  const text = "out \x1b]777;n2;0\0/\0\0\x1b]77\x1b\x1b]777;n1;130\0/a;\x07b\0/bin/py\0late";
   for (let size = 1; size <= text.length; size++) {
     expect(scan(text, size)).toEqual({
-      output: "out \x1b]777;n2;0;1;/\x07\x1b]77\x1blate",
-      markers: [{ status: 130, cwd: "/a\x07b", python: "/bin/py" }],
+      output: "out \x1b]777;n2;0\0/\0\0\x1b]77\x1blate",
+      markers: [{ status: 130, cwd: "/a;\x07b", python: "/bin/py" }],
     });
   }
 });
 
 test("a marker whose nonce was answered already is output", () => {
-  const { output, markers } = scan("\x1b]777;n1;0;1;/;\x07\x1b]777;n1;1;1;/\x07", 7);
+  const { output, markers } = scan("\x1b]777;n1;0\0/\0\0\x1b]777;n1;1\0/\0\0", 7);
   expect(markers).toEqual([{ status: 0, cwd: "/", python: "" }]);
-  expect(output).toBe("\x1b]777;n1;1;1;/\x07");
+  expect(output).toBe("\x1b]777;n1;1\0/\0\0");
 });
 
 test("a beginning that never becomes a marker is output, and bounded in memory", () => {

@@ -7,7 +7,7 @@ import { required } from "./setup.ts";
 /** Apptainer wants a user that has a name, and every system has this one. */
 const NOBODY = 65534;
 const CHECKOUT = resolve(import.meta.dir, "../..");
-const COPIED = ["src/sandbox", "src/lib", "src/errors.ts", "dist/supervisor.bin"];
+const COPIED = ["src/sandbox", "src/lib", "src/errors.ts", "dist/supervisor.bin", "dist/stage.bin"];
 const ALSO = ["test/sandbox", "test/support", "package.json", "tsconfig.json"];
 
 /** Of `<prefix>/usr/bin/<program>`. */

@@ -11,6 +11,7 @@ import { createLog } from "../../src/telemetry/log.ts";
 import { fakeBackends, fakeChooser } from "../support/fake-backends.ts";
 import { FakeThread } from "../support/fake-thread.ts";
 import { tempDir } from "../support/temp-dir.ts";
+import { idleWeights } from "../support/weights.ts";
 
 export const MAX_BODY_BYTES = 10_000;
 export const ECHO = { instance: { data_source: "echo" } };
@@ -28,6 +29,7 @@ export function setup({ held = false, maxWaiting = 100 } = {}) {
     log: createLog("silent"),
     backends: fakeChooser(),
     sandboxes: { kill: () => {}, end: async () => {} },
+    imageOnNode: () => "/",
     spawn: (_stage: Stage) => {
       const thread = new FakeThread();
       threads.push(thread);
@@ -43,6 +45,7 @@ export function setup({ held = false, maxWaiting = 100 } = {}) {
         eval: { threads: 1, slots: 8 },
       },
       startsAtOnce: 8,
+      imagesAtOnce: 2,
       maxSandboxesAhead: 8,
       maxQueuedJobs: 100,
       cancelGraceMs: 1000,
@@ -56,6 +59,7 @@ export function setup({ held = false, maxWaiting = 100 } = {}) {
     store,
     scheduler,
     backends: fakeBackends(),
+    weights: idleWeights(),
     accept,
     acceptGroup: acceptGroupWith(accept),
     gate: new Gate({ maxWaiting, maxStreams: 2 }),

@@ -205,20 +205,36 @@ describe("what waits", () => {
     storeJob(t.store, "active", [STARTED]);
     storeJob(t.store, "later", [STARTED, SUCCEEDED]);
     const claim = (sandbox: boolean, backend: boolean, limit = 9) =>
-      ids(t.store.claimable({ stage: "init", client: "", limit, sandbox, backend }));
+      ids(t.store.claimable({ stage: "init", client: "", limit, sandbox, backend, barred: [] }));
     expect(claim(true, true)).toEqual(["sandbox", "backend", "both", "none"]);
     expect(claim(false, true)).toEqual(["backend", "none"]);
     expect(claim(true, false)).toEqual(["sandbox", "none"]);
     expect(claim(false, false)).toEqual(["none"]);
     expect(claim(true, true, 2)).toEqual(["sandbox", "backend"]);
-    const run = t.store.claimable({
-      stage: "run",
-      client: "",
-      limit: 9,
-      sandbox: true,
-      backend: true,
-    });
-    expect(ids(run)).toEqual(["later"]);
+    const all = { client: "", limit: 9, sandbox: true, backend: true, barred: [] };
+    expect(ids(t.store.claimable({ stage: "run", ...all }))).toEqual(["later"]);
+  });
+
+  test("for an image that is barred stays where it is", () => {
+    using t = setup();
+    storeJob(t.store, "none", [], { image: "a" });
+    for (const image of ["a", "b", null]) {
+      storeJob(t.store, `of ${image}`, [], { usesSandbox: true, image });
+    }
+    const claim = (...barred: string[]) =>
+      ids(
+        t.store.claimable({
+          stage: "init",
+          client: "",
+          limit: 9,
+          sandbox: true,
+          backend: true,
+          barred,
+        }),
+      );
+    expect(claim()).toEqual(["none", "of a", "of b", "of null"]);
+    expect(claim("b")).toEqual(["none", "of a", "of null"]);
+    expect(claim("", "a")).toEqual(["none", "of b"]);
   });
 
   test("longer than its total limit is found at that moment", () => {
@@ -259,6 +275,8 @@ test("backends are kept over a restart, in the order in which they were added", 
     added_ms,
     profile: null,
     model_dir: null,
+    leaving: null,
+    routed: 0,
   });
   t.store.saveBackend(row("a", 2));
   t.store.saveBackend(row("z", 1));

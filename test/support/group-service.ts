@@ -13,6 +13,7 @@ import { createLog } from "../../src/telemetry/log.ts";
 import { fakeBackends, fakeChooser } from "./fake-backends.ts";
 import { FakeThread } from "./fake-thread.ts";
 import { waitFor } from "./wait-for.ts";
+import { idleWeights } from "./weights.ts";
 
 export const BROKEN: ErrorBody = {
   code: "sandbox_start_failed",
@@ -51,9 +52,11 @@ export function groupService(dataDir: string, { slots = 8 } = {}) {
     ...{ store, clock, spawn, log: createLog("silent") },
     backends: fakeChooser(),
     sandboxes: { kill: () => {}, end: async () => {} },
+    imageOnNode: () => "/",
     settings: {
       pools: { init: pool, run: pool, eval: { threads: 1, slots: 10 * slots } },
       startsAtOnce: 64,
+      imagesAtOnce: 2,
       maxSandboxesAhead: 64,
       maxQueuedJobs: 1000,
       cancelGraceMs: 1_000_000,
@@ -66,6 +69,7 @@ export function groupService(dataDir: string, { slots = 8 } = {}) {
     acceptGroup: acceptGroupWith(accept),
     gate: new Gate({ maxWaiting: 100, maxStreams: 1 }),
     backends: fakeBackends(),
+    weights: idleWeights(),
   });
   return {
     store,

@@ -9,6 +9,7 @@ export const ROW: NewRow = {
   taskKind: "fake",
   usesSandbox: false,
   needsBackend: false,
+  image: null,
   instance: "{}",
   options: "{}",
 };

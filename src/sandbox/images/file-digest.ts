@@ -1,4 +1,4 @@
-import { createReadStream } from "node:fs";
+import { createReadStream, statSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { ServiceError } from "../../errors.ts";
 import { type CacheFolder, readJson, writeJson } from "./cache-folder.ts";
@@ -42,6 +42,13 @@ export function sameFile(a: FileState, b: FileState): boolean {
 
 const describe = ({ dev, ino, size, mtimeNs, ctimeNs }: FileState) =>
   [dev, ino, size, mtimeNs, ctimeNs].join(" ");
+
+/** SHA-256 of a file that has not changed since the cache noted it; null where nothing is noted. */
+export function knownDigest(folder: CacheFolder, path: string): string | null {
+  const state = statSync(path, { bigint: true });
+  const known = readJson<Known>(folder.fileDigest(state.dev, state.ino));
+  return known?.state === describe(state) ? known.sha256 : null;
+}
 
 /** SHA-256 of a file, from the cache's notes where it has not changed since. @throws ServiceError */
 export async function fileDigest(

@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { ServiceError } from "../../errors.ts";
 import type { FileLock } from "../../lib/file-lock.ts";
 import { SharedTasks } from "../../lib/shared-tasks.ts";
@@ -7,6 +6,7 @@ import { cannotRead, fileDigest, fileState } from "./file-digest.ts";
 import { ImageCache } from "./image-cache.ts";
 import { type InstallOptions, installKnown, installPulled } from "./install.ts";
 import { type NamedImage, readName } from "./names.ts";
+import { contentKey, pullKey } from "./on-node.ts";
 import { parseReference, type Reference } from "./reference.ts";
 import { findSource, type Source } from "./source.ts";
 import { treeDigest } from "./tree.ts";
@@ -98,7 +98,7 @@ export class Images {
     const given = { cache, image, source, apptainer, maxBytes };
     const options = (shared: AbortSignal): InstallOptions => ({ ...given, signal: shared });
     if (source.kind === "registry") {
-      const key = sha256(source.location);
+      const key = pullKey(source.location);
       const start = (shared: AbortSignal) => this.#pull(options(shared), key, fresh);
       return await this.#installs.run(key, signal, start);
     }
@@ -161,8 +161,7 @@ export class Images {
     const digest = await this.#digests.run(key, signal, (shared) =>
       fileDigest(this.cache.folder, location, state, shared),
     );
-    // The same file read in another way is another image.
-    return kind === "sif" || kind === "tar" ? digest : sha256(`${kind} ${digest}`);
+    return contentKey(kind, digest);
   }
 
   async #isMounted({ kind, location }: Source): Promise<boolean> {
@@ -170,8 +169,4 @@ export class Images {
     if (kind !== "sif" || mountAboveBytes === null) return false;
     return (await fileState(location)).size > BigInt(mountAboveBytes);
   }
-}
-
-function sha256(text: string): string {
-  return createHash("sha256").update(text).digest("hex");
 }

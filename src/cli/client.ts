@@ -1,0 +1,25 @@
+import python from "../clients/rolloutd.py" with { type: "text" };
+import { type Command, EXIT } from "./command.ts";
+import { parseFlags, UsageError } from "./flags.ts";
+
+const CLIENTS: Record<string, string> = { python };
+
+export const clientCommand: Command = {
+  name: "client",
+  summary: "print the Python client",
+  help: `Usage: rolloutd client python > rolloutd.py
+
+Prints a client as one file that needs nothing but Python 3.9 or later and its standard library (msgpack
+is used for trajectories where it is installed). Put it beside your trainer and \`import rolloutd\`.
+`,
+  async run(argv) {
+    const { positionals } = parseFlags(argv, {});
+    const [language = "", ...extra] = positionals;
+    const text = extra.length === 0 ? CLIENTS[language] : undefined;
+    if (text === undefined) {
+      throw new UsageError(`name one of: ${Object.keys(CLIENTS).join(", ")}`);
+    }
+    process.stdout.write(text);
+    return EXIT.done;
+  },
+};

@@ -1,0 +1,782 @@
+"""The Python client of rolloutd: one file, standard library only, Python 3.9 and later.
+
+    from rolloutd import Client
+
+    client = Client()  # $ROLLOUTD_SERVER, or http://127.0.0.1:8006
+    for done in client.run_many({"instance": row} for row in rows):
+        if done.reward is None:
+            continue  # broken, not wrong: done.rollout["error"] says what
+        train(done.trajectory.samples(), done.reward)
+
+`AsyncClient` has the same methods for asyncio. Addresses are `http://HOST:PORT` or the path of the service's
+Unix socket. Every submit carries an id, so a request that is sent again is the same rollout: the client does
+that by itself while the service restarts, for as long as `patience_s`.
+"""
+
+from __future__ import annotations
+
+import array
+import asyncio
+import http.client
+import json
+import os
+import random
+import socket
+import ssl
+import sys
+import threading
+import time
+import urllib.parse
+import uuid
+from dataclasses import dataclass
+from typing import Any, AsyncIterator, Callable, Dict, Generator, Iterable, Iterator, List
+from typing import Optional, Tuple, TypeVar, Union
+
+try:
+    import msgpack  # type: ignore
+except ImportError:
+    msgpack = None
+
+__all__ = [
+    "AsyncClient",
+    "Client",
+    "Done",
+    "RolloutdError",
+    "Sample",
+    "Trajectory",
+    "Unreachable",
+]
+
+Json = Dict[str, Any]
+T = TypeVar("T")
+
+# One long poll. A service that was stopped hard is noticed after so long.
+_POLL_S = 60.0
+# Rollouts of one submit.
+_BATCH = 1000
+_FINAL = ("succeeded", "failed", "cancelled")
+
+
+class RolloutdError(Exception):
+    """What the service refused, or how a request failed.
+
+    `code` is stable and meant for programs; `field` names what is wrong, `mend` says what to do about it.
+    """
+
+    def __init__(self, body: Json, status: int = 0) -> None:
+        self.status = status
+        self.code: str = body.get("code", "internal")
+        self.message: str = body.get("message", "")
+        self.boundary: Optional[str] = body.get("boundary")
+        self.retryable: bool = bool(body.get("retryable", False))
+        self.field: Optional[str] = body.get("field")
+        self.mend: Optional[str] = body.get("mend")
+        super().__init__(f"{self.message} ({self.mend})" if self.mend else self.message)
+
+
+class Unreachable(RolloutdError):
+    """No service answered within `patience_s`."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One token sequence to train on.
+
+    Shapes: `ids`, `mask` and `logprobs` all have length n. `mask` is 1 exactly where the model sampled;
+    `logprobs` is 0.0 elsewhere, and None where the engine gave none. `weight_versions` has one entry per id:
+    the version that sampled it, None where it was not sampled or the engine does not say.
+    """
+
+    ids: List[int]
+    mask: List[int]
+    logprobs: Optional[List[float]]
+    weight_versions: List[Optional[str]]
+
+    @property
+    def prompt_length(self) -> int:
+        """How many ids come before the first sampled one."""
+        return self.mask.index(1) if 1 in self.mask else len(self.ids)
+
+
+class Trajectory:
+    """What happened in a rollout; `raw` is the whole record as the service gave it."""
+
+    def __init__(self, raw: Json) -> None:
+        self.raw = raw
+
+    @property
+    def messages(self) -> List[Json]:
+        return self.raw["messages"]
+
+    @property
+    def turns(self) -> List[Json]:
+        return self.raw["turns"]
+
+    @property
+    def has_tokens(self) -> bool:
+        """False in text mode, where only the engine knows the ids."""
+        return self.raw["token_ids"] == "exact"
+
+    def samples(self) -> List[Sample]:
+        """One per token sequence; a chat template that rewrites history makes several."""
+        return [_sample(segment, self.turns) for segment in self.raw["segments"]]
+
+
+def _sample(segment: Json, turns: List[Json]) -> Sample:
+    ids = _numbers(segment["ids"])
+    given = segment["logprobs"]
+    sampled_logprobs = None if given is None else _numbers(given)
+    mask = [0] * len(ids)
+    logprobs = None if sampled_logprobs is None else [0.0] * len(ids)
+    versions: List[Optional[str]] = [None] * len(ids)
+    used = 0
+    # How many ids of each turn came before: a resumed turn has several spans.
+    before: Dict[int, int] = {}
+    for span in segment["spans"]:
+        start, end = span["start"], span["end"]
+        if span["kind"] != "sampled":
+            continue
+        mask[start:end] = [1] * (end - start)
+        if logprobs is not None and sampled_logprobs is not None:
+            logprobs[start:end] = sampled_logprobs[used : used + end - start]
+            used += end - start
+        turn = span.get("turn")
+        if turn is None:
+            continue
+        offset = before.get(turn, 0)
+        before[turn] = offset + end - start
+        _mark_versions(versions, start, end, offset, turns[turn])
+    return Sample(ids, mask, logprobs, versions)
+
+
+def _mark_versions(
+    versions: List[Optional[str]], start: int, end: int, offset: int, turn: Json
+) -> None:
+    for position in range(start, end):
+        versions[position] = turn.get("weight_version")
+    for span in turn.get("weight_spans") or []:
+        first = max(start, start + span["start"] - offset)
+        last = min(end, start + span["end"] - offset)
+        for position in range(first, last):
+            versions[position] = span["version"]
+
+
+def _numbers(value: Any) -> List[Any]:
+    """A list as JSON has it, or packed numbers as msgpack does."""
+    if isinstance(value, list):
+        return value
+    dtype, data = value["dtype"], value["data"]
+    if dtype == "<u2|u1":
+        count = len(data) // 3
+        low = _unpacked("H", data[: 2 * count])
+        return [a | b << 16 for a, b in zip(low, data[2 * count :])]
+    return _unpacked({"<u4": "I", "<f4": "f", "<f8": "d"}[dtype], data).tolist()
+
+
+def _unpacked(typecode: str, data: bytes) -> Any:
+    numbers = array.array(typecode)
+    numbers.frombytes(data)
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return numbers
+
+
+@dataclass(frozen=True)
+class Done:
+    """A finished rollout. `trajectory` is None where it ended before its first turn."""
+
+    rollout: Json
+    trajectory: Optional[Trajectory]
+
+    @property
+    def id(self) -> str:
+        return self.rollout["id"]
+
+    @property
+    def reward(self) -> Optional[float]:
+        """None when there is no verdict: never a reward for the model."""
+        return self.rollout["reward"]
+
+
+# ---------------------------------------------------------------------------------------------------------
+# What is asked, apart from how. An operation is a generator of requests that is given their answers, so that
+# the blocking and the asyncio client do the same thing.
+
+
+@dataclass
+class _Request:
+    method: str
+    path: str
+    body: Optional[Json] = None
+    accept: str = "application/json"
+    # The answer may take so much longer than usual.
+    wait_s: float = 0.0
+
+
+@dataclass
+class _Response:
+    status: int
+    headers: Dict[str, str]
+    body: bytes
+
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+_Operation = Generator[_Request, _Response, T]
+
+
+def _query(**values: Any) -> str:
+    given = {name: value for name, value in values.items() if value is not None}
+    return f"?{urllib.parse.urlencode(given)}" if given else ""
+
+
+def _quoted(part: str) -> str:
+    return urllib.parse.quote(part, safe="")
+
+
+def _with_id(request: Json) -> Json:
+    return request if "id" in request else {**request, "id": str(uuid.uuid4())}
+
+
+def _call(
+    method: str, path: str, body: Optional[Json] = None, wait_s: float = 0.0
+) -> _Operation[Any]:
+    response = yield _Request(method, path, body, wait_s=wait_s)
+    return response.json()
+
+
+def _submit_many(requests: Iterable[Json]) -> _Operation[List[Json]]:
+    whole = [_with_id(request) for request in requests]
+    rollouts: List[Json] = []
+    for start in range(0, len(whole), _BATCH):
+        body = {"rollouts": whole[start : start + _BATCH]}
+        rollouts += (yield from _call("POST", "/v1/rollouts", body))["rollouts"]
+    return rollouts
+
+
+def _get(rollout_id: str, wait_s: float) -> _Operation[Json]:
+    query = _query(wait_ms=int(wait_s * 1000)) if wait_s > 0 else ""
+    return (yield from _call("GET", f"/v1/rollouts/{_quoted(rollout_id)}{query}", wait_s=wait_s))
+
+
+def _wait(rollout_id: str, timeout_s: Optional[float]) -> _Operation[Json]:
+    until = _deadline(timeout_s)
+    while True:
+        rollout = yield from _get(rollout_id, max(0.0, min(_POLL_S, until - time.monotonic())))
+        if rollout["state"] in _FINAL:
+            return rollout
+        if time.monotonic() >= until:
+            raise TimeoutError(f"rollout {rollout_id} is still in {rollout['stage']}")
+
+
+def _deadline(timeout_s: Optional[float]) -> float:
+    return float("inf") if timeout_s is None else time.monotonic() + timeout_s
+
+
+def _trajectory(rollout_id: str) -> _Operation[Trajectory]:
+    path = f"/v1/rollouts/{_quoted(rollout_id)}/trajectory"
+    packed = "application/msgpack, application/json;q=0.5"
+    response = yield _Request("GET", path, accept="application/json" if msgpack is None else packed)
+    if "msgpack" in response.headers.get("content-type", ""):
+        return Trajectory(msgpack.unpackb(response.body, strict_map_key=False))
+    return Trajectory(response.json())
+
+
+def _trajectory_or_none(rollout_id: str) -> _Operation[Optional[Trajectory]]:
+    try:
+        return (yield from _trajectory(rollout_id))
+    except RolloutdError as error:
+        if error.code == "not_found":
+            return None
+        raise
+
+
+def _run(request: Json, timeout_s: Optional[float]) -> _Operation[Done]:
+    [rollout] = yield from _submit_many([request])
+    finished = yield from _wait(rollout["id"], timeout_s)
+    return Done(finished, (yield from _trajectory_or_none(finished["id"])))
+
+
+def _cursor() -> _Operation[int]:
+    return (yield from _call("GET", "/v1/status"))["finished_cursor"]
+
+
+def _finished_page(after: int, wait_s: float) -> _Operation[Tuple[List[Json], int]]:
+    query = _query(order="finished", after=after, limit=500, wait_ms=int(wait_s * 1000))
+    page = yield from _call("GET", f"/v1/rollouts{query}", wait_s=wait_s)
+    return page["rollouts"], page["next"]
+
+
+# ---------------------------------------------------------------------------------------------------------
+# How it is asked.
+
+
+@dataclass(frozen=True)
+class _Address:
+    """Where the service is: a Unix socket, or a host and port with or without TLS."""
+
+    socket_path: Optional[str]
+    host: str
+    port: int
+    tls: Optional[ssl.SSLContext]
+    prefix: str
+
+    @staticmethod
+    def parse(server: Optional[str]) -> "_Address":
+        text = server or os.environ.get("ROLLOUTD_SERVER") or "http://127.0.0.1:8006"
+        if text.startswith("unix:"):
+            return _Address(text[len("unix:") :], "localhost", 0, None, "")
+        if text.startswith(("/", ".")):
+            return _Address(text, "localhost", 0, None, "")
+        url = urllib.parse.urlsplit(text)
+        if url.scheme not in ("http", "https") or not url.hostname:
+            raise ValueError(f"not an address: {text!r} (http://HOST:PORT, or a socket's path)")
+        tls = ssl.create_default_context() if url.scheme == "https" else None
+        port = url.port or (443 if tls else 80)
+        return _Address(None, url.hostname, port, tls, url.path.rstrip("/"))
+
+    def __str__(self) -> str:
+        return self.socket_path or f"{self.host}:{self.port}"
+
+
+class _UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path: str, timeout: float) -> None:
+        super().__init__("localhost", timeout=timeout)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self._path)
+
+
+class _Settings:
+    """What both clients are made of."""
+
+    def __init__(
+        self, server: Optional[str], token: Optional[str], timeout_s: float, patience_s: float
+    ) -> None:
+        self.address = _Address.parse(server)
+        self.token = token if token is not None else os.environ.get("ROLLOUTD_TOKEN")
+        self.timeout_s = timeout_s
+        self.patience_s = patience_s
+
+    def headers(self, request: _Request) -> Dict[str, str]:
+        headers = {"Accept": request.accept}
+        if request.body is not None:
+            headers["Content-Type"] = "application/json"
+        if self.token:
+            headers["Authorization"] = f"Bearer {self.token}"
+        return headers
+
+    def attempts(self) -> Iterator[float]:
+        """Pauses between attempts, with jitter, until patience ends."""
+        until = time.monotonic() + self.patience_s
+        pause = 0.1
+        while True:
+            yield pause * (0.5 + random.random() / 2)
+            if time.monotonic() >= until:
+                return
+            pause = min(pause * 2, 5.0)
+
+
+def _retry_after(response: _Response) -> Optional[float]:
+    """Seconds until the same request may do better; None where it won't."""
+    if response.status not in (429, 502, 503, 504, 507):
+        return None
+    try:
+        return float(response.headers.get("retry-after", "0"))
+    except ValueError:
+        return 0.0
+
+
+def _refusal(response: _Response) -> RolloutdError:
+    try:
+        body = response.json()["error"]
+    except (ValueError, KeyError, TypeError):
+        body = {"code": "internal", "message": response.body[:500].decode("utf-8", "replace")}
+    return RolloutdError(body, response.status)
+
+
+class Client:
+    """A blocking client. Threads may share it; each has a connection of its own.
+
+    `timeout_s` bounds one request, its waiting for a rollout aside; `patience_s` is how long a request is
+    tried again while the service can't be reached or is too busy.
+    """
+
+    def __init__(
+        self,
+        server: Optional[str] = None,
+        *,
+        token: Optional[str] = None,
+        timeout_s: float = 60.0,
+        patience_s: float = 60.0,
+    ) -> None:
+        self._settings = _Settings(server, token, timeout_s, patience_s)
+        self._local = threading.local()
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def close(self) -> None:
+        connection = getattr(self._local, "connection", None)
+        if connection is not None:
+            connection.close()
+            self._local.connection = None
+
+    def call(self, method: str, path: str, body: Optional[Json] = None) -> Any:
+        """Any route of the service, for what has no method here."""
+        return self._do(_call(method, path, body))
+
+    def submit(self, request: Json) -> Json:
+        """One rollout: `{"instance": row, "sampling": {...}, ...}`. Returns it as the service sees it."""
+        return self.submit_many([request])[0]
+
+    def submit_many(self, requests: Iterable[Json]) -> List[Json]:
+        """Rollouts in the order given, each with its `id`."""
+        return self._do(_submit_many(requests))
+
+    def get(self, rollout_id: str, wait_s: float = 0.0) -> Json:
+        """With `wait_s` it answers when the rollout is over, or after that time."""
+        return self._do(_get(rollout_id, wait_s))
+
+    def wait(self, rollout_id: str, timeout_s: Optional[float] = None) -> Json:
+        """:raises TimeoutError: when it is not over by then; it goes on."""
+        return self._do(_wait(rollout_id, timeout_s))
+
+    def trajectory(self, rollout_id: str) -> Trajectory:
+        """:raises RolloutdError: `not_found` where it ended before its first turn, or is not so far."""
+        return self._do(_trajectory(rollout_id))
+
+    def run(self, request: Json, timeout_s: Optional[float] = None) -> Done:
+        """Submits one rollout and waits for its end."""
+        return self._do(_run(request, timeout_s))
+
+    def run_many(self, requests: Iterable[Json]) -> Iterator[Done]:
+        """Submits all, and gives each as it finishes: the first one need not be the first to come back."""
+        after = self._do(_cursor())
+        waiting = {rollout["id"] for rollout in self.submit_many(requests)}
+        # One that was finished before, under the same id, is not in the log behind the cursor.
+        for rollout_id in list(waiting):
+            rollout = self.get(rollout_id)
+            if rollout["state"] in _FINAL:
+                waiting.discard(rollout_id)
+                yield self._done(rollout)
+        while waiting:
+            page, after = self._do(_finished_page(after, _POLL_S))
+            for rollout in page:
+                if rollout["id"] in waiting:
+                    waiting.discard(rollout["id"])
+                    yield self._done(rollout)
+
+    def finished(self, after: int = 0) -> Iterator[Tuple[int, Json]]:
+        """Every rollout that finishes, in order and for ever, with the cursor to go on from after it."""
+        while True:
+            page, after = self._do(_finished_page(after, _POLL_S))
+            for rollout in page:
+                yield rollout.get("finished_seq", after), rollout
+
+    def list(self, **filters: Any) -> List[Json]:
+        """Rollouts by the filters of `GET /v1/rollouts`, one page."""
+        return self._do(_call("GET", f"/v1/rollouts{_query(**filters)}"))["rollouts"]
+
+    def cancel(self, rollout_id: str) -> Json:
+        """It is over once its state says so: `wait` for it."""
+        return self._do(_call("DELETE", f"/v1/rollouts/{_quoted(rollout_id)}"))
+
+    def backends(self) -> List[Json]:
+        return self._do(_call("GET", "/v1/backends"))["backends"]
+
+    def add_backend(self, url: str, **options: Any) -> Json:
+        """`options`: `model`, `model_dir`, `api_key_env`, `engine`."""
+        return self._do(_call("POST", "/v1/backends", {"url": url, **options}))
+
+    def remove_backend(self, backend_id: str) -> Json:
+        return self._do(_call("DELETE", f"/v1/backends/{_quoted(backend_id)}"))
+
+    def status(self) -> Json:
+        return self._do(_call("GET", "/v1/status"))
+
+    def _done(self, rollout: Json) -> Done:
+        return Done(rollout, self._do(_trajectory_or_none(rollout["id"])))
+
+    def _do(self, operation: _Operation[T]) -> T:
+        try:
+            request = next(operation)
+            while True:
+                response = self._exchange(request)
+                if response.status < 400:
+                    request = operation.send(response)
+                else:
+                    request = operation.throw(_refusal(response))
+        except StopIteration as stop:
+            return stop.value
+
+    def _exchange(self, request: _Request) -> _Response:
+        problem: Optional[BaseException] = None
+        response: Optional[_Response] = None
+        for pause in self._settings.attempts():
+            try:
+                response = self._once(request)
+                again = _retry_after(response)
+                if again is None:
+                    return response
+                pause = max(pause, again)
+            except (OSError, http.client.HTTPException) as error:
+                self.close()
+                problem = error
+                response = None
+            time.sleep(pause)
+        if response is not None:
+            return response
+        raise _unreachable(self._settings, problem) from problem
+
+    def _once(self, request: _Request) -> _Response:
+        settings = self._settings
+        timeout = settings.timeout_s + request.wait_s
+        connection = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = _connect(settings.address, timeout)
+            self._local.connection = connection
+        if connection.sock is not None:
+            connection.sock.settimeout(timeout)
+        connection.timeout = timeout
+        body = None if request.body is None else json.dumps(request.body).encode()
+        path = settings.address.prefix + request.path
+        connection.request(request.method, path, body, settings.headers(request))
+        reply = connection.getresponse()
+        headers = {name.lower(): value for name, value in reply.getheaders()}
+        return _Response(reply.status, headers, reply.read())
+
+
+def _connect(address: _Address, timeout: float) -> http.client.HTTPConnection:
+    if address.socket_path is not None:
+        return _UnixConnection(address.socket_path, timeout)
+    if address.tls is not None:
+        return http.client.HTTPSConnection(
+            address.host, address.port, timeout=timeout, context=address.tls
+        )
+    return http.client.HTTPConnection(address.host, address.port, timeout=timeout)
+
+
+def _unreachable(settings: _Settings, problem: Optional[BaseException]) -> Unreachable:
+    body = {
+        "code": "server_unreachable",
+        "message": f"rolloutd does not answer at {settings.address}: {problem}",
+        "boundary": "service",
+        "retryable": True,
+        "mend": "start it with `rolloutd serve`, or name another address",
+    }
+    return Unreachable(body)
+
+
+class AsyncClient:
+    """The same for asyncio: each method of `Client` as a coroutine, each iterator as an async one.
+
+    Connections are kept and reused; so many requests may be under way as are awaited.
+    """
+
+    def __init__(
+        self,
+        server: Optional[str] = None,
+        *,
+        token: Optional[str] = None,
+        timeout_s: float = 60.0,
+        patience_s: float = 60.0,
+    ) -> None:
+        self._settings = _Settings(server, token, timeout_s, patience_s)
+        self._idle: List[_Stream] = []
+
+    async def __aenter__(self) -> "AsyncClient":
+        return self
+
+    async def __aexit__(self, *_: Any) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        for stream in self._idle:
+            stream.close()
+        self._idle.clear()
+
+    async def call(self, method: str, path: str, body: Optional[Json] = None) -> Any:
+        return await self._do(_call(method, path, body))
+
+    async def submit(self, request: Json) -> Json:
+        return (await self.submit_many([request]))[0]
+
+    async def submit_many(self, requests: Iterable[Json]) -> List[Json]:
+        return await self._do(_submit_many(requests))
+
+    async def get(self, rollout_id: str, wait_s: float = 0.0) -> Json:
+        return await self._do(_get(rollout_id, wait_s))
+
+    async def wait(self, rollout_id: str, timeout_s: Optional[float] = None) -> Json:
+        return await self._do(_wait(rollout_id, timeout_s))
+
+    async def trajectory(self, rollout_id: str) -> Trajectory:
+        return await self._do(_trajectory(rollout_id))
+
+    async def run(self, request: Json, timeout_s: Optional[float] = None) -> Done:
+        """A task that is cancelled here cancels its rollout there."""
+        request = _with_id(request)
+        try:
+            return await self._do(_run(request, timeout_s))
+        except asyncio.CancelledError:
+            await asyncio.shield(self._give_up(request["id"]))
+            raise
+
+    async def run_many(self, requests: Iterable[Json]) -> AsyncIterator[Done]:
+        after = await self._do(_cursor())
+        waiting = {rollout["id"] for rollout in await self.submit_many(requests)}
+        for rollout_id in list(waiting):
+            rollout = await self.get(rollout_id)
+            if rollout["state"] in _FINAL:
+                waiting.discard(rollout_id)
+                yield await self._done(rollout)
+        while waiting:
+            page, after = await self._do(_finished_page(after, _POLL_S))
+            for rollout in page:
+                if rollout["id"] in waiting:
+                    waiting.discard(rollout["id"])
+                    yield await self._done(rollout)
+
+    async def finished(self, after: int = 0) -> AsyncIterator[Tuple[int, Json]]:
+        while True:
+            page, after = await self._do(_finished_page(after, _POLL_S))
+            for rollout in page:
+                yield rollout.get("finished_seq", after), rollout
+
+    async def list(self, **filters: Any) -> List[Json]:
+        return (await self._do(_call("GET", f"/v1/rollouts{_query(**filters)}")))["rollouts"]
+
+    async def cancel(self, rollout_id: str) -> Json:
+        return await self._do(_call("DELETE", f"/v1/rollouts/{_quoted(rollout_id)}"))
+
+    async def backends(self) -> List[Json]:
+        return (await self._do(_call("GET", "/v1/backends")))["backends"]
+
+    async def add_backend(self, url: str, **options: Any) -> Json:
+        return await self._do(_call("POST", "/v1/backends", {"url": url, **options}))
+
+    async def remove_backend(self, backend_id: str) -> Json:
+        return await self._do(_call("DELETE", f"/v1/backends/{_quoted(backend_id)}"))
+
+    async def status(self) -> Json:
+        return await self._do(_call("GET", "/v1/status"))
+
+    async def _done(self, rollout: Json) -> Done:
+        return Done(rollout, await self._do(_trajectory_or_none(rollout["id"])))
+
+    async def _give_up(self, rollout_id: str) -> None:
+        try:
+            await self.cancel(rollout_id)
+        except RolloutdError:
+            pass  # It was not submitted yet, or is over.
+
+    async def _do(self, operation: _Operation[T]) -> T:
+        try:
+            request = next(operation)
+            while True:
+                response = await self._exchange(request)
+                if response.status < 400:
+                    request = operation.send(response)
+                else:
+                    request = operation.throw(_refusal(response))
+        except StopIteration as stop:
+            return stop.value
+
+    async def _exchange(self, request: _Request) -> _Response:
+        problem: Optional[BaseException] = None
+        response: Optional[_Response] = None
+        for pause in self._settings.attempts():
+            try:
+                response = await self._once(request)
+                again = _retry_after(response)
+                if again is None:
+                    return response
+                pause = max(pause, again)
+            except (OSError, EOFError, ValueError, asyncio.TimeoutError) as error:
+                problem = error
+                response = None
+            await asyncio.sleep(pause)
+        if response is not None:
+            return response
+        raise _unreachable(self._settings, problem) from problem
+
+    async def _once(self, request: _Request) -> _Response:
+        settings = self._settings
+        stream = self._idle.pop() if self._idle else await _Stream.open(settings.address)
+        try:
+            timeout = settings.timeout_s + request.wait_s
+            exchange = stream.exchange(settings.address, request, settings.headers(request))
+            response = await asyncio.wait_for(exchange, timeout)
+        except BaseException:
+            stream.close()
+            raise
+        if response.headers.get("connection", "").lower() == "close":
+            stream.close()
+        else:
+            self._idle.append(stream)
+        return response
+
+
+class _Stream:
+    """One HTTP/1.1 connection."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+
+    @staticmethod
+    async def open(address: _Address) -> "_Stream":
+        limit = 2**20
+        if address.socket_path is not None:
+            return _Stream(*await asyncio.open_unix_connection(address.socket_path, limit=limit))
+        opened = asyncio.open_connection(address.host, address.port, ssl=address.tls, limit=limit)
+        return _Stream(*await opened)
+
+    def close(self) -> None:
+        self._writer.close()
+
+    async def exchange(
+        self, address: _Address, request: _Request, headers: Dict[str, str]
+    ) -> _Response:
+        body = b"" if request.body is None else json.dumps(request.body).encode()
+        lines = [f"{request.method} {address.prefix}{request.path} HTTP/1.1"]
+        lines += [f"Host: {address.host}", f"Content-Length: {len(body)}"]
+        lines += [f"{name}: {value}" for name, value in headers.items()]
+        self._writer.write("\r\n".join([*lines, "", ""]).encode("latin-1") + body)
+        await self._writer.drain()
+        status = int((await self._line()).split(" ", 2)[1])
+        answered: Dict[str, str] = {}
+        while True:
+            line = await self._line()
+            if line == "":
+                break
+            name, _, value = line.partition(":")
+            answered[name.strip().lower()] = value.strip()
+        return _Response(status, answered, await self._body(answered))
+
+    async def _line(self) -> str:
+        line = await self._reader.readline()
+        if not line.endswith(b"\n"):
+            raise EOFError("the connection was closed")
+        return line.decode("latin-1").rstrip("\r\n")
+
+    async def _body(self, headers: Dict[str, str]) -> bytes:
+        if "chunked" not in headers.get("transfer-encoding", "").lower():
+            return await self._reader.readexactly(int(headers.get("content-length", "0")))
+        parts: List[bytes] = []
+        while True:
+            size = int((await self._line()).split(";")[0], 16)
+            if size == 0:
+                while await self._line() != "":
+                    pass
+                return b"".join(parts)
+            parts.append(await self._reader.readexactly(size))
+            await self._line()

@@ -1,0 +1,32 @@
+import { isFinal } from "../jobs/job.ts";
+import type { Scheduler } from "../pipeline/scheduler.ts";
+import type { Store } from "../store/store.ts";
+import type { JobRow } from "../store/tables.ts";
+import type { Trajectory } from "../trajectory/record.ts";
+
+export type RolloutSource = {
+  store: Pick<Store, "jobById" | "trajectory">;
+  scheduler: Pick<Scheduler, "draining" | "waiters">;
+};
+
+/** How long one look for a rollout's end lasts; only the client's patience ends the wait as a whole. */
+const WAIT_MS = 60_000;
+
+/** The finished rollout; null when `signal` aborts before, or the service stops. */
+export async function finishedRollout(
+  { store, scheduler }: RolloutSource,
+  id: string,
+  signal: AbortSignal,
+): Promise<JobRow | null> {
+  for (;;) {
+    const row = store.jobById(id);
+    if (row && isFinal(row)) return row;
+    if (signal.aborted || scheduler.draining) return null;
+    await scheduler.waiters.job(id, WAIT_MS, signal);
+  }
+}
+
+export function storedTrajectory({ store }: RolloutSource, row: JobRow): Trajectory | null {
+  const stored = store.trajectory(row.seq);
+  return stored && JSON.parse(stored.record.toString());
+}

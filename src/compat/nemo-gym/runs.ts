@@ -1,0 +1,46 @@
+/** A rollout whose reply was not delivered yet. */
+export type Run = { readonly rolloutId: string; readonly bodySha256: string; timer: Timer | null };
+
+/**
+ * Which rollouts lost their client. NeMo Gym's client sends a body again, without a mark, when its connection
+ * broke; so the same body takes an orphan over, and is a new sample where there is none.
+ */
+export class Runs {
+  readonly #orphans = new Map<string, Run[]>();
+  readonly #graceMs: number;
+  readonly #cancel: (rolloutId: string) => void;
+
+  constructor(graceMs: number, cancel: (rolloutId: string) => void) {
+    this.#graceMs = graceMs;
+    this.#cancel = cancel;
+  }
+
+  enter(bodySha256: string): { run: Run; adopted: boolean } {
+    const orphan = this.#orphans.get(bodySha256)?.[0];
+    if (orphan) {
+      this.#forget(orphan);
+      return { run: orphan, adopted: true };
+    }
+    const rolloutId = `gym-${crypto.randomUUID()}`;
+    return { run: { rolloutId, bodySha256, timer: null }, adopted: false };
+  }
+
+  /** Its client is gone: it waits to be taken over, and is cancelled when nobody does. */
+  orphan(run: Run): void {
+    const orphans = this.#orphans.get(run.bodySha256) ?? [];
+    this.#orphans.set(run.bodySha256, [...orphans, run]);
+    run.timer = setTimeout(() => {
+      this.#forget(run);
+      this.#cancel(run.rolloutId);
+    }, this.#graceMs);
+    run.timer.unref();
+  }
+
+  #forget(run: Run): void {
+    if (run.timer) clearTimeout(run.timer);
+    run.timer = null;
+    const left = this.#orphans.get(run.bodySha256)?.filter((other) => other !== run) ?? [];
+    if (left.length > 0) this.#orphans.set(run.bodySha256, left);
+    else this.#orphans.delete(run.bodySha256);
+  }
+}

@@ -1,0 +1,134 @@
+import { ServiceError } from "../../errors.ts";
+import type { Submission } from "../../pipeline/parts.ts";
+import type { Scheduler } from "../../pipeline/scheduler.ts";
+import type { EngineRoute, RolloutRequest } from "../../protocol/rollout.ts";
+import { viewRollout } from "../../protocol/view.ts";
+import type { Store } from "../../store/store.ts";
+import type { JobRow } from "../../store/tables.ts";
+import type { Outcome } from "../../trajectory/record.ts";
+import { finishedRollout, storedTrajectory } from "../finished.ts";
+import { Calls } from "./calls.ts";
+import { type ProcessRequest, readProcessRequest } from "./process-request.ts";
+import { type ProrlResult, prorlResult } from "./result.ts";
+import { toRollout } from "./to-rollout.ts";
+
+/** The inference servers that clients named, as they wrote them. */
+export interface Addresses {
+  list(): string[];
+  /** Adding it again changes nothing. @throws ServiceError `invalid_field` */
+  add(address: string): void;
+  clear(): void;
+}
+
+export type ProrlSettings = {
+  /** The work of one rollout in its three stages together; waiting does not count. */
+  timeoutMs: number;
+  disconnectGraceMs: number;
+  keepMs: number;
+  /** Whether assistant messages carry their whole prompts. */
+  inputIds: boolean;
+};
+
+export type ProrlParts = {
+  store: Store;
+  scheduler: Scheduler;
+  addresses: Addresses;
+  accept(request: RolloutRequest, route: EngineRoute): Submission;
+  /** The folder of a tokenizer that was named by path or Hugging Face name. @throws ServiceError */
+  tokenizerFolder(name: string): string;
+  settings: ProrlSettings;
+};
+
+export const NOT_RUNNING = "Server is not running. Please start the server first.";
+export const NO_ADDRESSES =
+  "No LLM server addresses configured. Please add at least one LLM server address.";
+
+/** The state behind ProRL's routes: whether it was started, and which calls are open. */
+export class ProrlGateway {
+  readonly #parts: ProrlParts;
+  readonly #calls: Calls;
+  #state: "stopped" | "running" | "stopping" = "stopped";
+
+  constructor(parts: ProrlParts) {
+    this.#parts = parts;
+    this.#calls = new Calls({
+      ...parts.settings,
+      cancel: (rolloutId) => void parts.scheduler.cancel(rolloutId),
+    });
+  }
+
+  get running(): boolean {
+    return this.#state === "running";
+  }
+
+  /** False when it was running. */
+  start(): boolean {
+    if (this.#state !== "stopped") return false;
+    this.#state = "running";
+    return true;
+  }
+
+  /** Cancels what is under way and resolves when all of it has ended. */
+  async stop(): Promise<void> {
+    this.#state = "stopping";
+    const rollouts = [...this.#calls.open].map(({ rolloutId }) => rolloutId);
+    await Promise.all(rollouts.map((id) => this.#parts.scheduler.cancel(id)));
+    const forever = new AbortController().signal;
+    await Promise.all(rollouts.map((id) => finishedRollout(this.#parts, id, forever)));
+    this.#calls.forgetAll();
+    this.#state = "stopped";
+  }
+
+  /** False when no open call has that id. */
+  async cancel(jobId: string): Promise<boolean> {
+    const call = this.#calls.byJobId(jobId);
+    if (!call) return false;
+    await this.#parts.scheduler.cancel(call.rolloutId);
+    return true;
+  }
+
+  /**
+   * One rollout from its row to its result. Null when the client left before the end.
+   *
+   * @throws ServiceError when the rollout can't be taken on; what happens after that is in the result.
+   */
+  async process(body: unknown, signal: AbortSignal): Promise<ProrlResult | null> {
+    const request = readProcessRequest(body);
+    const { addresses, scheduler } = this.#parts;
+    if (addresses.list().length === 0) {
+      const mend = "POST /add_llm_server with its address";
+      throw new ServiceError("not_ready", NO_ADDRESSES, { mend });
+    }
+    const { call, fresh } = this.#calls.enter(request.jobId, body);
+    try {
+      if (fresh) await scheduler.submit([this.#submission(request, call.rolloutId)]);
+      const row = await finishedRollout(this.#parts, call.rolloutId, signal);
+      if (!row) {
+        this.#calls.left(call);
+        return null;
+      }
+      const result = prorlResult(request, viewRollout(row), storedTrajectory(this.#parts, row), {
+        inputIds: this.#parts.settings.inputIds,
+        patch: patchOf(row),
+      });
+      this.#calls.answered(call);
+      return result;
+    } catch (error) {
+      this.#calls.answered(call);
+      throw error;
+    }
+  }
+
+  #submission(request: ProcessRequest, id: string): Submission {
+    const { accept, tokenizerFolder, settings } = this.#parts;
+    const { tokenizer } = request.params;
+    const modelDir = tokenizer === null ? null : tokenizerFolder(tokenizer);
+    const { timeoutMs } = settings;
+    const { rollout, route } = toRollout(request, { id, modelDir, timeoutMs });
+    return accept(rollout, route);
+  }
+}
+
+function patchOf({ outcome }: JobRow): string | null {
+  return outcome === null ? null : ((JSON.parse(outcome) as Outcome).patch ?? null);
+}

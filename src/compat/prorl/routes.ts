@@ -1,0 +1,122 @@
+import { Hono } from "hono";
+import { z } from "zod";
+import { ServiceError } from "../../errors.ts";
+import type { Stage } from "../../jobs/job.ts";
+import { readJson } from "../../server/body.ts";
+import type { ServerEnv } from "../../server/parts.ts";
+import type { Store } from "../../store/store.ts";
+import { NOT_RUNNING, type ProrlGateway, type ProrlParts } from "./gateway.ts";
+import { WrongShape } from "./process-request.ts";
+
+const cancelSchema = z.looseObject({ job_id: z.string() });
+const addSchema = z.looseObject({ address: z.string().min(1) });
+
+/**
+ * The routes of ProRL-Agent-Server's first generation, as its clients call them: no version in the path, every
+ * error as `{"detail": text}`, and only 200 or not as its meaning.
+ */
+export function prorlRoutes(
+  gateway: ProrlGateway,
+  parts: Pick<ProrlParts, "store" | "addresses"> & { maxBodyBytes: number },
+): Hono<ServerEnv> {
+  const app = new Hono<ServerEnv>();
+  const { store, addresses, maxBodyBytes } = parts;
+  const requireRunning = () => {
+    if (!gateway.running) throw new ServiceError("not_ready", NOT_RUNNING);
+  };
+
+  app.post("/start", (c) => {
+    if (!gateway.start()) return c.json({ detail: "Server is already running" }, 400);
+    return c.json({ status: "Server started successfully" });
+  });
+
+  app.post("/stop", async (c) => {
+    requireRunning();
+    c.env.keepOpen();
+    await gateway.stop();
+    return c.json({ status: "Server stopped successfully" });
+  });
+
+  app.get("/status", (c) => {
+    requireRunning();
+    return c.json(statusOf(store));
+  });
+
+  app.post("/process", async (c) => {
+    requireRunning();
+    const body = await readJson(c.req.raw, maxBodyBytes);
+    c.env.keepOpen();
+    const result = await gateway.process(body, c.req.raw.signal);
+    if (result) return c.json(result);
+    return c.json({ detail: NOT_RUNNING }, 503);
+  });
+
+  app.post("/cancel", async (c) => {
+    requireRunning();
+    const { job_id } = shaped(cancelSchema, await readJson(c.req.raw, maxBodyBytes));
+    const found = await gateway.cancel(job_id);
+    return c.json({ status: `Cancel requested for job ${job_id}`, found });
+  });
+
+  app.post("/add_llm_server", async (c) => {
+    const { address } = shaped(addSchema, await readJson(c.req.raw, maxBodyBytes));
+    addresses.add(address);
+    const done = gateway.running ? "Added" : "Buffered";
+    return c.json({ status: `${done} LLM server address: ${address}` });
+  });
+
+  app.post("/clear_llm_server", (c) => {
+    addresses.clear();
+    const which = gateway.running ? "all" : "buffered";
+    return c.json({ status: `Cleared ${which} LLM server addresses` });
+  });
+
+  app.onError((error, c) => {
+    const message = error instanceof Error ? error.message : String(error);
+    return c.json({ detail: message }, statusFor(error));
+  });
+
+  return app;
+}
+
+function statusFor(error: unknown): 400 | 409 | 413 | 422 | 429 | 500 | 503 {
+  if (!(error instanceof ServiceError)) return 500;
+  if (error instanceof WrongShape || error.code === "bad_json") return 422;
+  if (error.code === "id_conflict" || error.code === "backend_differs") return 409;
+  const known = [400, 413, 429, 503] as const;
+  return known.find((status) => status === error.status) ?? 500;
+}
+
+function shaped<S extends z.ZodType>(schema: S, body: unknown): z.output<S> {
+  const parsed = schema.safeParse(body);
+  if (parsed.success) return parsed.data;
+  const issue = parsed.error.issues[0];
+  const field = issue?.path.join(".") || "body";
+  throw new WrongShape("invalid_field", `${field}: ${issue?.message ?? "invalid"}`, { field });
+}
+
+/** The counters of both variants of upstream's server. */
+function statusOf(store: Store) {
+  const counts = { pending: { init: 0, run: 0, eval: 0 }, active: { init: 0, run: 0, eval: 0 } };
+  for (const { stage, state, count } of store.unfinishedCounts()) {
+    counts[state as "pending" | "active"][stage as Stage] = count;
+  }
+  const { pending, active } = counts;
+  const sum = ({ init, run, eval: evaluating }: typeof active) => init + run + evaluating;
+  return {
+    status: "running",
+    pending_jobs: sum(pending),
+    init_queue: pending.init,
+    run_queue: pending.run,
+    eval_queue: pending.eval,
+    active_init: active.init,
+    active_run: active.run,
+    active_eval: active.eval,
+    total: sum(pending) + sum(active),
+    running: true,
+    jobs: sum(pending) + sum(active),
+    init: pending.init + active.init,
+    run: pending.run + active.run,
+    eval: pending.eval + active.eval,
+  };
+}

@@ -1,0 +1,117 @@
+/*
+ * Lays a sandbox's root file system ready and runs the program that starts the sandbox with it:
+ *
+ *   stage FOLDER IMAGE BYTES LAYER PROGRAM ARGUMENT...
+ *
+ * In a user and mount namespace of its own it mounts at FOLDER a RAM disk of BYTES and in that
+ *
+ *   root/            the image with a writable layer: in the RAM disk, or in the folder LAYER (empty: none)
+ *   tmp/ var_tmp/    for /tmp and /var/tmp
+ *   shm/             for /dev/shm
+ *
+ * The starters could do so themselves, but worse: Apptainer's overlay can't remove or rename a folder of the
+ * image (it is mounted without `userxattr`), and neither bubblewrap nor, for root, Apptainer bounds its size.
+ * The names are what a payload finds in its mounts.
+ */
+#include "system.h"
+
+enum { WRITE = 1, OPEN = 2, CLOSE = 3, FORK = 57, EXECVE = 59, WAIT4 = 61, CHDIR = 80, MKDIR = 83, CHMOD = 90, GETUID = 102,
+  GETGID = 104, UMASK = 95, MOUNT = 165, EXIT_GROUP = 231, UNSHARE = 272, CLOSE_RANGE = 436 };
+enum { NEW_USER = 0x10000000, NEW_MOUNTS = 0x00020000, NOSUID = 2, NODEV = 4, BIND = 4096, RECURSIVE = 16384 };
+enum { O_WRITE = 1, EINTR = 4, EEXIST = 17 };
+
+static u64 length(const char *text) {
+  u64 n = 0;
+  while (text[n]) n++;
+  return n;
+}
+
+static char *append(char *to, const char *text) {
+  u64 n = length(text);
+  memcpy(to, text, n + 1);
+  return to + n;
+}
+
+static char *append_number(char *to, u64 n) {
+  if (n > 9) to = append_number(to, n / 10);
+  *to++ = '0' + n % 10;
+  *to = 0;
+  return to;
+}
+
+static void check(long result, const char *what) {
+  static char text[256];
+  if (result >= 0) return;
+  append(append_number(append(append(append(text, "stage: "), what), " failed with errno "), -result), "\n");
+  sys(WRITE, 2, text, length(text), 0);
+  sys(EXIT_GROUP, 4, 0, 0, 0);
+}
+
+static void write_file(const char *path, const char *text) {
+  int fd = sys(OPEN, path, O_WRITE, 0, 0);
+  check(fd, path);
+  check(sys(WRITE, fd, text, length(text), 0), path);
+  sys(CLOSE, fd, 0, 0, 0);
+}
+
+/* Ourselves under our own number: files keep their owner, and who starts as root is root. */
+static void map(const char *path, u64 id) {
+  static char text[64];
+  append(append_number(append(append_number(text, id), " "), id), " 1");
+  write_file(path, text);
+}
+
+static void mount(const char *from, const char *to, const char *type, long flags, const char *options, const char *what) {
+  check(syscall6(MOUNT, (long)from, (long)to, (long)type, flags, (long)options, 0), what);
+}
+
+static void folder(const char *path, u32 mode) {
+  long result = sys(MKDIR, path, mode, 0, 0);
+  check(result == -EEXIST ? 0 : result, path);
+  check(sys(CHMOD, path, mode, 0, 0), path);
+}
+
+/* Mount points that an image may lack. They are a layer below it: in an image of somebody else's none could be
+   made, and above it they would change the modes of its folders. */
+static const char *skeleton[] = { "skeleton", "skeleton/dev", "skeleton/proc", "skeleton/tmp", "skeleton/var",
+  "skeleton/var/tmp", "skeleton/run", "skeleton/run/io", "skeleton/run/rollout", 0 };
+
+/* Lives as long as the starter, which leaves this mount namespace: with its last process the kernel would take it
+   apart, and then /proc/self/exe, by which Apptainer finds its files, has no whole path. */
+static void keep(long pid) {
+  int status = 0;
+  /* The control socket is one of them: its close has to be seen. */
+  if (sys(CLOSE_RANGE, 0, ~0u, 0, 0) < 0)
+    for (int fd = 0; fd < 4096; fd++) sys(CLOSE, fd, 0, 0, 0);
+  while (sys(WAIT4, pid, &status, 0, 0) == -EINTR) {}
+  sys(EXIT_GROUP, status & 127 ? 128 + (status & 127) : status >> 8 & 255, 0, 0, 0);
+}
+
+void begin(long *stack) {
+  char **argv = (char **)(stack + 1), **environment = argv + stack[0] + 1;
+  static char options[64];
+  u64 uid = sys(GETUID, 0, 0, 0, 0), gid = sys(GETGID, 0, 0, 0, 0);
+  if (stack[0] < 6) sys(EXIT_GROUP, 2, 0, 0, 0);
+  check(sys(UNSHARE, NEW_USER | NEW_MOUNTS, 0, 0, 0), "a user namespace");
+  write_file("/proc/self/setgroups", "deny");
+  map("/proc/self/uid_map", uid);
+  map("/proc/self/gid_map", gid);
+  sys(UMASK, 0, 0, 0, 0);
+  append(append(options, "mode=755,size="), argv[3]);
+  mount("none", argv[1], "tmpfs", NOSUID | NODEV, options, "a RAM disk");
+  check(sys(CHDIR, argv[1], 0, 0, 0), "its folder");
+  for (const char **path = skeleton; *path; path++) folder(*path, 0755);
+  folder("root", 0755), folder("image", 0755), folder("layer", 0755);
+  folder("tmp", 01777), folder("var_tmp", 01777), folder("shm", 01777);
+  mount(argv[2], "image", 0, BIND | RECURSIVE, 0, "the image's bind mount");
+  if (*argv[4]) mount(argv[4], "layer", 0, BIND, 0, "the layer's bind mount");
+  folder("layer/upper", 0755), folder("layer/work", 0755);
+  mount("overlay", "root", "overlay", NOSUID | NODEV,
+    "lowerdir=image:skeleton,upperdir=layer/upper,workdir=layer/work,userxattr", "an overlay");
+  sys(UMASK, 022, 0, 0, 0);
+  check(sys(CHDIR, "/", 0, 0, 0), "/");
+  long pid = sys(FORK, 0, 0, 0, 0);
+  check(pid, "fork");
+  if (pid == 0) check(sys(EXECVE, argv[5], argv + 5, environment, 0), argv[5]);
+  keep(pid);
+}

@@ -1,0 +1,35 @@
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { emptyImage } from "./best-level.ts";
+import type { SandboxSpec } from "./sandbox.ts";
+
+/** What `stage.c` lays ready below a sandbox's `stage` folder, in the namespace of its starter only. */
+export const STAGE_FOLDER = "stage";
+
+/** A program that only sees its arguments are missing has been started: all before it worked. */
+const NO_ARGUMENTS = 2;
+const PROBE_MS = 20_000;
+
+/** Puts what makes the root file system in front of the program that starts the sandbox with it. */
+export function stageArguments(stage: string, dir: string, spec: SandboxSpec): string[] {
+  const layer = spec.writable === "overlay" ? join(dir, "overlay") : "";
+  return [stage, join(dir, STAGE_FOLDER), spec.image, `${spec.limits.tmpfsBytes}`, layer];
+}
+
+/**
+ * Why the node can't do what `stage.c` needs: a user namespace, and an overlay and a RAM disk in it. Null: it
+ * can. It takes a few milliseconds.
+ */
+export async function whyNoStage(stage: string, dataDir: string): Promise<string | null> {
+  const folder = join(dataDir, "assets", "stage-probe");
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const argv = [stage, folder, await emptyImage(dataDir), "1000000", "", stage];
+  const asked = Bun.spawn(argv, {
+    env: {},
+    stdio: ["ignore", "ignore", "pipe"],
+    timeout: PROBE_MS,
+    killSignal: "SIGKILL",
+  });
+  const [text, exitCode] = await Promise.all([asked.stderr.text(), asked.exited]);
+  return exitCode === NO_ARGUMENTS ? null : text.trim() || `it ended with ${exitCode}`;
+}

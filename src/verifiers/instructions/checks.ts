@@ -1,0 +1,126 @@
+import { trimEndOf, trimStartOf } from "../../lib/trim-chars.ts";
+import {
+  escaped,
+  isInScriptOf,
+  isLower,
+  isUpper,
+  occurrences,
+  sentenceCount,
+  unfenced,
+  words,
+} from "./text.ts";
+
+type Arguments = Record<string, unknown>;
+type Check = (text: string, args: Arguments) => boolean;
+
+/** Each instruction of IFEval by its id, as IFEval checks it. Arguments are a row's `kwargs`. */
+export const CHECKS: Record<string, Check> = {
+  "keywords:existence": (text, { keywords }) =>
+    texts(keywords).every((word) => occurrences(text, word) > 0),
+  "keywords:frequency": (text, { keyword, frequency, relation }) =>
+    related(occurrences(text, string(keyword)), relation, frequency),
+  "keywords:forbidden_words": (text, { forbidden_words }) =>
+    !texts(forbidden_words).some((word) => new RegExp(`\\b${escaped(word)}\\b`, "i").test(text)),
+  "keywords:letter_frequency": (text, { letter, let_frequency, let_relation }) =>
+    related(occurrences(text, string(letter)), let_relation, let_frequency),
+  "language:response_language": (text, { language }) => isInScriptOf(string(language), text),
+  "length_constraints:number_sentences": (text, { num_sentences, relation }) =>
+    related(sentenceCount(text), relation, num_sentences),
+  "length_constraints:number_words": (text, { num_words, relation }) =>
+    related(words(text).length, relation, num_words),
+  "length_constraints:number_paragraphs": (text, { num_paragraphs }) =>
+    separated(text, /\s?\*\*\*\s?/)?.length === num_paragraphs,
+  "length_constraints:nth_paragraph_first_word": nthParagraph,
+  "detectable_content:number_placeholders": (text, { num_placeholders }) =>
+    count(text, /\[[^[\]\n]*\]/g) >= number(num_placeholders),
+  "detectable_content:postscript": (text, { postscript_marker }) =>
+    postscript(string(postscript_marker)).test(text.toLowerCase()),
+  "detectable_format:number_bullet_lists": (text, { num_bullets }) =>
+    count(text, /^[ \t]*(\*[^*\n]|-)/gm) === num_bullets,
+  "detectable_format:constrained_response": (text) =>
+    ["yes", "no", "maybe"].some((word) => text.includes(`My answer is ${word}.`)),
+  "detectable_format:number_highlighted_sections": (text, { num_highlights }) =>
+    highlights(text) >= number(num_highlights),
+  "detectable_format:multiple_sections": (text, { section_spliter, num_sections }) =>
+    count(text, new RegExp(`${escaped(string(section_spliter))}\\s?\\d+`, "g")) >=
+    number(num_sections),
+  "detectable_format:json_format": (text) => isJson(unfenced(text)),
+  "detectable_format:title": (text) =>
+    [...text.matchAll(/<<([^\n<>]+)>>/g)].some(([, title]) => title?.trim() !== ""),
+  "combination:two_responses": (text) => {
+    const parts = separated(text, "******");
+    return parts?.length === 2 && parts[0]?.trim() !== parts[1]?.trim();
+  },
+  "combination:repeat_prompt": (text, { prompt_to_repeat }) =>
+    text.trim().toLowerCase().startsWith(string(prompt_to_repeat).trim().toLowerCase()),
+  "startend:end_checker": (text, { end_phrase }) =>
+    withoutQuotes(text).toLowerCase().endsWith(string(end_phrase).trim().toLowerCase()),
+  "startend:quotation": (text) => /^".*"$/s.test(text.trim()) && text.trim().length > 1,
+  "change_case:capital_word_frequency": (text, { capital_frequency, capital_relation }) =>
+    related(words(text).filter(isUpper).length, capital_relation, capital_frequency),
+  "change_case:english_capital": isUpper,
+  "change_case:english_lowercase": isLower,
+  "punctuation:no_comma": (text) => !text.includes(","),
+};
+
+function related(found: number, relation: unknown, wanted: unknown): boolean {
+  return relation === "less than" ? found < number(wanted) : found >= number(wanted);
+}
+
+/** Parts between separators. An empty one is allowed at either end only. Null: there is one in between. */
+function separated(text: string, by: string | RegExp): string[] | null {
+  const parts = text.split(by).map((part) => part.trim());
+  if (parts[0] === "") parts.shift();
+  if (parts.at(-1) === "") parts.pop();
+  return parts.includes("") ? null : parts;
+}
+
+function nthParagraph(text: string, args: Arguments): boolean {
+  const paragraphs = text.split(/\n\n/);
+  const filled = paragraphs.filter((paragraph) => paragraph.trim() !== "").length;
+  if (filled !== args.num_paragraphs) return false;
+  const paragraph = paragraphs[number(args.nth_paragraph) - 1]?.trim() ?? "";
+  const first = (paragraph.split(/\s+/)[0] ?? "").replace(/^["']+/, "");
+  const bare = first.split(/[.,?!'"]/)[0] ?? "";
+  return bare !== "" && bare.toLowerCase() === string(args.first_word).toLowerCase();
+}
+
+function postscript(marker: string): RegExp {
+  if (marker === "P.P.S") return /p\.\s?p\.\s?s/m;
+  if (marker === "P.S.") return /p\.\s?s\./m;
+  return new RegExp(escaped(marker.toLowerCase()), "m");
+}
+
+function highlights(text: string): number {
+  const found = [...text.matchAll(/\*\*([^\n*]*)\*\*|\*([^\n*]*)\*/g)];
+  return found.filter(([, bold, plain]) => (bold ?? plain ?? "").trim() !== "").length;
+}
+
+function withoutQuotes(text: string): string {
+  return trimStartOf(trimEndOf(text.trim(), '"'), '"');
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function count(text: string, pattern: RegExp): number {
+  return text.match(pattern)?.length ?? 0;
+}
+
+function texts(value: unknown): string[] {
+  return Array.isArray(value) ? value.map(String) : [string(value)];
+}
+
+function string(value: unknown): string {
+  return value === undefined || value === null ? "" : String(value);
+}
+
+function number(value: unknown): number {
+  return Number(value ?? 1);
+}

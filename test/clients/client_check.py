@@ -1,0 +1,81 @@
+"""Does with both clients what a trainer does, and prints what came of it as JSON."""
+
+import asyncio
+import json
+import sys
+
+import rolloutd
+
+server, rows = sys.argv[1], json.loads(sys.argv[2])
+
+
+def sample(done):
+    [tokens] = done.trajectory.samples()
+    assert len(tokens.ids) == len(tokens.mask) == len(tokens.weight_versions)
+    assert tokens.logprobs is None or len(tokens.logprobs) == len(tokens.ids)
+    return {
+        "ids": tokens.ids,
+        "sampled": sum(tokens.mask),
+        "prompt": tokens.prompt_length,
+        "negative": sum(value < 0 for value in tokens.logprobs or []),
+    }
+
+
+def requests(prefix):
+    return [{"id": f"{prefix}-{index}", "instance": row} for index, row in enumerate(rows)]
+
+
+def blocking():
+    with rolloutd.Client(server) as client:
+        [one, *_] = rows
+        done = client.run({"id": "sync-one", "instance": one})
+        many = {done.id: done.reward for done in client.run_many(requests("sync"))}
+        again = {done.id: done.reward for done in client.run_many(requests("sync"))}
+        known = client.submit({"id": "sync-one", "instance": one})
+        try:
+            client.submit({"id": "sync-one", "instance": {"data_source": "nothing"}})
+        except rolloutd.RolloutdError as error:
+            refused = [error.status, error.code, error.field]
+        return {
+            "reward": done.reward,
+            "sample": sample(done),
+            "many": many,
+            "again": again == many,
+            "created": known["created"],
+            "refused": refused,
+            "finished": [rollout["id"] for _, rollout in zip(range(2), pages(client))],
+            "backends": len(client.backends()),
+        }
+
+
+def pages(client):
+    for _, rollout in client.finished():
+        yield rollout
+
+
+async def concurrent():
+    async with rolloutd.AsyncClient(server) as client:
+        runs = [client.run(request) for request in requests("async")]
+        done = await asyncio.gather(*runs)
+        many = {}
+        async for finished in client.run_many(requests("amany")):
+            many[finished.id] = finished.reward
+        held = asyncio.create_task(
+            client.run({"id": "held", "instance": {"data_source": "echo", "run_ms": 600_000}})
+        )
+        while not (await client.list(state="active")):
+            await asyncio.sleep(0.01)
+        held.cancel()
+        try:
+            await held
+        except asyncio.CancelledError:
+            pass
+        return {
+            "rewards": [one.reward for one in done],
+            "samples": [sample(one) for one in done],
+            "many": many,
+            "held": (await client.wait("held", timeout_s=30))["state"],
+        }
+
+
+print(json.dumps({"sync": blocking(), "async": asyncio.run(concurrent())}))

@@ -1,0 +1,139 @@
+import { describe, expect, test } from "bun:test";
+import { Weights } from "../../src/inference/weights.ts";
+import { byteTokenizer } from "../../src/simulator/tokenizer.ts";
+import { failureOf } from "../support/failure.ts";
+import { waitFor } from "../support/wait-for.ts";
+import { weightsRecord } from "../support/weights.ts";
+import { balanceSetup } from "./balance-setup.ts";
+
+const NEVER = new AbortController().signal;
+const said = (ids: number[]) => byteTokenizer.decode(ids).replace("<|im_end|>", "");
+const LONG = "a text that takes a while to say ".repeat(4);
+
+/** Two rollouts in the middle of a turn, on an engine of each kind. */
+async function setup(engine: { msPerToken?: number; wire?: "vllm" | "sglang" | "prorl" } = {}) {
+  const t = balanceSetup();
+  const clock = { nowMs: () => 0 };
+  const record = weightsRecord();
+  const weights = new Weights({ desk: t.desk, record, clock });
+  const simulator = await t.simulate("a", { msPerToken: 1, wire: "vllm", ...engine });
+  t.registry.add(simulator.backend);
+  const control = async (path: string, body = {}) => {
+    const url = simulator.url.replace("/v1", path);
+    const response = await fetch(url, { method: "POST", body: JSON.stringify(body) });
+    expect(response.status).toBe(200);
+  };
+  return {
+    ...{ ...t, weights, record, clock, simulator, control },
+    [Symbol.asyncDispose]: t[Symbol.asyncDispose],
+  };
+}
+
+describe("weights that are announced", () => {
+  test("are stamped on what is sampled from then on, and are known after a restart", async () => {
+    await using t = await setup({ msPerToken: 0 });
+    const rollout = t.rollout();
+    expect((await rollout.turn("x")).weightVersion).toBe("0");
+    t.weights.announce("41");
+    t.weights.announce("42");
+    const { weightVersion, weightSpans } = await rollout.turn("ab");
+    expect([weightVersion, weightSpans]).toEqual(["42", [{ version: "42", start: 0, end: 3 }]]);
+    expect(["42", "41", "40"].map((version) => t.weights.ageOf(version))).toEqual([0, 1, null]);
+    await t.weights.pause("drain", 0, NEVER);
+    const again = new Weights({ desk: t.desk, record: t.record, clock: t.clock });
+    expect([again.version, again.paused, again.ageOf("41")]).toEqual(["42", "drain", 1]);
+  });
+
+  test("keep the prefix caches of other weights apart", async () => {
+    await using t = await setup({ msPerToken: 0 });
+    const rollout = t.rollout();
+    const cached = async () => (await rollout.turn(LONG)).cachedTokens;
+    t.weights.announce("1");
+    expect([await cached(), (await cached()) !== 0]).toEqual([0, true]);
+    t.weights.announce("2");
+    expect(await cached()).toBe(0);
+  });
+});
+
+describe("while weights change", () => {
+  test("with drain, calls end by themselves and others wait, until the new ones are announced", async () => {
+    await using t = await setup();
+    const [first, second] = [t.rollout(), t.rollout()];
+    const running = first.turn(LONG);
+    await waitFor(() => t.desk.granted === 1, "the first call");
+    expect(await failureOf(() => t.weights.pause("drain", 1, NEVER))).toMatchObject({
+      ...{ code: "not_ready", message: expect.stringContaining("1 calls still run") },
+    });
+    const waiting = second.turn("late");
+    await t.weights.pause("drain", 10_000, NEVER);
+    expect((await running).weightVersion).toBe("0");
+    await waitFor(() => t.desk.waiting === 1, "the second call to wait");
+    expect(t.weights.view(1)).toMatchObject({ paused: "drain", running: 0, waiting: 1 });
+    t.weights.announce("9");
+    expect([(await waiting).weightVersion, t.weights.paused]).toEqual(["9", null]);
+  });
+
+  for (const wire of ["vllm", "sglang"] as const) {
+    test(`with abort, ${wire} hands over what it has, and the turn goes on from there`, async () => {
+      await using t = await setup({ wire });
+      t.weights.announce("1");
+      const running = t.rollout().turn(LONG);
+      await waitFor(() => t.simulator.requests.inFlight === 1, "the engine to have the call");
+      await t.weights.pause("abort", 10_000, NEVER);
+      await t.control("/update_weight_version", { new_version: "2" });
+      t.weights.announce("2");
+      const { tokenIds, logprobs, weightSpans, finishReason } = await running;
+      expect([said(tokenIds), finishReason, logprobs?.length]).toEqual([
+        ...[LONG, "stop", tokenIds.length],
+      ]);
+      expect(weightSpans.at(-1)).toMatchObject({ version: "2", end: tokenIds.length });
+      const cut = weightSpans.at(-1)?.start ?? 0;
+      if (cut > 0) expect(weightSpans[0]).toEqual({ version: "1", start: 0, end: cut });
+    });
+  }
+
+  test("with abort, an engine that can't hand over anything is asked anew", async () => {
+    await using t = await setup({ wire: "prorl" });
+    const running = t.rollout().turn(LONG);
+    await waitFor(() => t.simulator.requests.inFlight === 1, "the engine to have the call");
+    await t.weights.pause("abort", 10_000, NEVER);
+    t.weights.announce("2");
+    const { tokenIds, weightSpans } = await running;
+    expect([said(tokenIds), weightSpans]).toEqual([
+      ...[LONG, [{ version: "2", start: 0, end: tokenIds.length }]],
+    ]);
+  });
+
+  test("with keep, calls go on, and nobody claims to know which weights sampled what", async () => {
+    await using t = await setup({ wire: "prorl" });
+    t.weights.announce("1");
+    const running = t.rollout().turn(LONG);
+    await waitFor(() => t.simulator.requests.inFlight === 1, "the engine to have the call");
+    await t.weights.pause("keep", 0, NEVER);
+    t.weights.announce("2");
+    const { tokenIds, weightSpans } = await running;
+    expect([said(tokenIds), weightSpans]).toEqual([LONG, []]);
+  });
+
+  test("an engine that breaks calls off itself costs them nothing", async () => {
+    await using t = await setup();
+    const running = t.rollout().turn(LONG);
+    await waitFor(() => t.simulator.requests.inFlight === 1, "the engine to have the call");
+    await t.control("/pause?mode=abort");
+    await t.control("/update_weight_version", { new_version: "1" });
+    await t.control("/resume");
+    const { tokenIds, logprobs, weightSpans } = await running;
+    expect([said(tokenIds), logprobs?.length]).toEqual([LONG, tokenIds.length]);
+    expect(weightSpans.at(-1)?.version).toBe("1");
+  });
+
+  test("a rollout that is cancelled waits no longer", async () => {
+    await using t = await setup();
+    await t.weights.pause("drain", 0, NEVER);
+    const abort = new AbortController();
+    const waiting = failureOf(() => t.rollout().turn("x", abort.signal)).catch((why) => why);
+    await waitFor(() => t.desk.waiting === 1, "the call to wait");
+    abort.abort("enough");
+    expect(await waiting).toBe("enough");
+  });
+});
