@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { type Config, flagOf, type SettingName } from "../config.ts";
 import { ServiceError, toErrorBody } from "../errors.ts";
 import { systemClock } from "../lib/clock.ts";
+import { isMemoryTight } from "../lib/memory.ts";
 import type { WorkerSettings } from "../pipeline/messages.ts";
 import { recoverJobs } from "../pipeline/recovery.ts";
 import { Scheduler } from "../pipeline/scheduler.ts";
@@ -71,6 +72,7 @@ export async function startService(
       const chosen = image || settings.defaultImage;
       return chosen && imageOnNode(settings.images.cacheDir, chosen);
     },
+    isTight: isMemoryTight,
     spawn: (stage) => context.spawnWorker(stage, settings),
     settings: {
       pools: {
@@ -81,6 +83,7 @@ export async function startService(
       startsAtOnce: config.starts_at_once,
       imagesAtOnce: config.images_at_once,
       maxSandboxesAhead: config.max_sandboxes_ahead,
+      warmSandboxes: config.warm_sandboxes,
       maxQueuedJobs: config.max_queued_jobs,
       carryLimitMs: config.carry_limit_ms,
       cancelGraceMs: config.cancel_grace_ms,

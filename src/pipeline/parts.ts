@@ -40,6 +40,8 @@ export type SchedulerSettings = {
   imagesAtOnce: number;
   /** Sandboxes that may be in INIT or waiting for RUN. */
   maxSandboxesAhead: number;
+  /** Sandboxes kept ready for images in demand. */
+  warmSandboxes: number;
   maxQueuedJobs: number;
   /** How long what a batch left unfinished is kept for another one. */
   carryLimitMs: number;
@@ -56,6 +58,8 @@ export type SchedulerParts = {
   spawn: SpawnWorker;
   /** Where an image's files are (empty: the default one); null: it may have to be fetched. Quick. */
   imageOnNode(image: string): string | null;
+  /** Whether the node is short of memory. */
+  isTight(): boolean;
   settings: SchedulerSettings;
   /** A tick that can't be made durable: the service can't go on. */
   onFatal(error: unknown): void;

@@ -29,6 +29,7 @@ export function setup({ held = false, maxWaiting = 100 } = {}) {
     log: createLog("silent"),
     backends: fakeChooser(),
     sandboxes: { kill: () => {}, end: async () => {} },
+    isTight: () => false,
     imageOnNode: () => "/",
     spawn: (_stage: Stage) => {
       const thread = new FakeThread();
@@ -46,6 +47,7 @@ export function setup({ held = false, maxWaiting = 100 } = {}) {
       },
       startsAtOnce: 8,
       imagesAtOnce: 2,
+      warmSandboxes: 0,
       maxSandboxesAhead: 8,
       maxQueuedJobs: 100,
       carryLimitMs: 1_000_000,

@@ -52,11 +52,13 @@ export function groupService(dataDir: string, { slots = 8, carryLimitMs = 1_000_
     ...{ store, clock, spawn, log: createLog("silent") },
     backends: fakeChooser(),
     sandboxes: { kill: () => {}, end: async () => {} },
+    isTight: () => false,
     imageOnNode: () => "/",
     settings: {
       pools: { init: pool, run: pool, eval: { threads: 1, slots: 10 * slots } },
       startsAtOnce: 64,
       imagesAtOnce: 2,
+      warmSandboxes: 0,
       maxSandboxesAhead: 64,
       maxQueuedJobs: 1000,
       carryLimitMs,
