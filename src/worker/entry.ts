@@ -3,7 +3,13 @@ import { openAiChat } from "../inference/openai-chat.ts";
 import { tokenEngine } from "../inference/token-engine.ts";
 import { tokenModels } from "../inference/tokens/token-models.ts";
 import { TurnGate } from "../inference/turn-gate.ts";
-import type { FromWorker, StartStage, ToWorker, WorkerSettings } from "../pipeline/messages.ts";
+import type {
+  FromWorker,
+  StartStage,
+  ToWorker,
+  WarmUp,
+  WorkerSettings,
+} from "../pipeline/messages.ts";
 import { attachSandbox } from "../sandbox/attach.ts";
 import { createDriver } from "../sandbox/driver.ts";
 import { endReported } from "../sandbox/end-reported.ts";
@@ -12,6 +18,7 @@ import type { SandboxHandle } from "../sandbox/sandbox.ts";
 import { watchSandbox } from "../sandbox/watchdog.ts";
 import { createLog } from "../telemetry/log.ts";
 import { runStage, type StageParts } from "./run-stage.ts";
+import { WarmDriver, warmUp } from "./warm.ts";
 
 declare const self: Worker;
 
@@ -58,16 +65,24 @@ async function work(start: StartStage): Promise<void> {
     send({ type: "image_found", jobId, attempt, path: lease.path });
     return lease;
   };
-  const parts = { ...shared, images: { acquire }, sandboxStarted };
+  const driver = new WarmDriver(shared.driver, start.warm, shared.end);
+  const parts = { ...shared, driver, images: { acquire }, sandboxStarted };
   const finished = await runStage(start, parts, controller.signal);
+  await driver.endUnused();
   running.delete(key);
   send(finished);
+}
+
+async function warm(message: WarmUp): Promise<void> {
+  if (!shared) throw new Error("a sandbox was asked for before the thread was set up");
+  send({ type: "warmed_up", id: message.id, warm: await warmUp(message, shared) });
 }
 
 self.onmessage = ({ data }: MessageEvent<ToWorker[]>) => {
   for (const message of data) {
     if (message.type === "setup") setUp(message.settings);
     else if (message.type === "start") work(message);
+    else if (message.type === "warm_up") warm(message);
     else if (message.type === "cancel") {
       running.get(`${message.jobId}.${message.attempt}`)?.abort(fromErrorBody(message.reason));
     } else turns.receive(message);
