@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { type Config, flagOf, type SettingName } from "../config.ts";
 import { ServiceError, toErrorBody } from "../errors.ts";
 import { systemClock } from "../lib/clock.ts";
+import { isMemoryTight } from "../lib/memory.ts";
 import type { WorkerSettings } from "../pipeline/messages.ts";
 import { recoverJobs } from "../pipeline/recovery.ts";
 import { Scheduler } from "../pipeline/scheduler.ts";
@@ -17,9 +18,10 @@ import { Gate } from "../server/gate.ts";
 import { type Listening, listen } from "../server/listen.ts";
 import { TokenFile } from "../server/tokens.ts";
 import { Store } from "../store/store.ts";
+import { loadTaskModules } from "../tasks/load-modules.ts";
 import type { Log } from "../telemetry/log.ts";
 import { acceptWith } from "./accept.ts";
-import { acceptGroupWith } from "./accept-group.ts";
+import { acceptBatchWith, acceptGroupWith } from "./accept-group.ts";
 import { startBalancing } from "./balancing.ts";
 import { callbackService } from "./callback-service.ts";
 import type { CliContext } from "./command.ts";
@@ -46,6 +48,7 @@ export async function startService(
   context: CliContext,
 ): Promise<Service> {
   const settings = workerSettings(config);
+  await loadTaskModules(settings.tasks.modules);
   const callbacks = callbackService(config, process.env);
   const socket = config.socket ?? join(config.data_dir, "rolloutd.sock");
   const address = { ...tcpAddress(config), socket, maxRequests: config.max_requests };
@@ -71,6 +74,7 @@ export async function startService(
       const chosen = image || settings.defaultImage;
       return chosen && imageOnNode(settings.images.cacheDir, chosen);
     },
+    isTight: isMemoryTight,
     spawn: (stage) => context.spawnWorker(stage, settings),
     settings: {
       pools: {
@@ -81,7 +85,9 @@ export async function startService(
       startsAtOnce: config.starts_at_once,
       imagesAtOnce: config.images_at_once,
       maxSandboxesAhead: config.max_sandboxes_ahead,
+      warmSandboxes: config.warm_sandboxes,
       maxQueuedJobs: config.max_queued_jobs,
+      carryLimitMs: config.carry_limit_ms,
       cancelGraceMs: config.cancel_grace_ms,
     },
     onFatal: (error) => die(error, log),
@@ -89,9 +95,11 @@ export async function startService(
   const accept = acceptWith(config, callbacks.check);
   const delivery = callbacks.start(store, clock, log);
   const maxBodyBytes = config.max_body_bytes;
+  const acceptGroup = acceptGroupWith(accept);
   const app = createApp({
     ...{ store, scheduler, backends, weights, accept, maxBodyBytes, version: VERSION },
-    acceptGroup: acceptGroupWith(accept),
+    acceptGroup,
+    ...acceptBatchWith(acceptGroup),
     gate: new Gate({ maxWaiting: config.max_waiting, maxStreams: config.max_streams }),
   });
   mountCompat(app, config, { store, scheduler, backends, addresses, accept });

@@ -40,7 +40,11 @@ export type SchedulerSettings = {
   imagesAtOnce: number;
   /** Sandboxes that may be in INIT or waiting for RUN. */
   maxSandboxesAhead: number;
+  /** Sandboxes kept ready for images in demand. */
+  warmSandboxes: number;
   maxQueuedJobs: number;
+  /** How long what a batch left unfinished is kept for another one. */
+  carryLimitMs: number;
   /** How long a worker has to confirm an end before its sandbox, and then its thread, is killed. */
   cancelGraceMs: number;
 };
@@ -54,6 +58,8 @@ export type SchedulerParts = {
   spawn: SpawnWorker;
   /** Where an image's files are (empty: the default one); null: it may have to be fetched. Quick. */
   imageOnNode(image: string): string | null;
+  /** Whether the node is short of memory. */
+  isTight(): boolean;
   settings: SchedulerSettings;
   /** A tick that can't be made durable: the service can't go on. */
   onFatal(error: unknown): void;

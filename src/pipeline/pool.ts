@@ -54,12 +54,18 @@ export class Pool {
 
   /** Takes a slot in the thread with the fewest jobs. The message leaves with the next `flush`. */
   start(message: Extract<ToWorker, { type: "start" }>): PoolWorker {
+    const chosen = this.idlest();
+    chosen.jobIds.add(message.jobId);
+    chosen.outbox.push(message);
+    return chosen;
+  }
+
+  /** The thread with the fewest jobs. */
+  idlest(): PoolWorker {
     let chosen = this.workers[0] as PoolWorker;
     for (const worker of this.workers) {
       if (worker.jobIds.size < chosen.jobIds.size) chosen = worker;
     }
-    chosen.jobIds.add(message.jobId);
-    chosen.outbox.push(message);
     return chosen;
   }
 

@@ -8,6 +8,7 @@ import { toJob } from "../store/rows.ts";
 import type { JobResult } from "../store/store.ts";
 import type { JobRow } from "../store/tables.ts";
 import { newAmong } from "./admission.ts";
+import { Batches } from "./batches.ts";
 import { EventFeed } from "./event-feed.ts";
 import { FairShare } from "./fair-share.ts";
 import { Groups } from "./groups.ts";
@@ -19,6 +20,7 @@ import type { ActiveJob, SchedulerParts, Submission, Submitted } from "./parts.t
 import { Pool, type PoolWorker } from "./pool.ts";
 import { Ticker } from "./ticker.ts";
 import { Waiters } from "./waiters.ts";
+import { WarmPool } from "./warm-pool.ts";
 
 /** How often a drain looks whether the active jobs are over. */
 const DRAIN_POLL_MS = 5;
@@ -34,11 +36,13 @@ export class Scheduler {
   readonly pools: Record<Stage, Pool>;
   readonly active = new Map<string, ActiveJob>();
   readonly groups: Groups;
+  readonly batches: Batches;
   readonly #parts: SchedulerParts;
   readonly #ticker: Ticker;
   readonly #ladder: Ladder;
   readonly #parking: Parking;
   readonly #images: ImageGate;
+  readonly #warm: WarmPool;
   readonly #share = new FairShare();
   #draining = false;
   #unfinished: number;
@@ -60,6 +64,14 @@ export class Scheduler {
     this.#unfinished = store.unfinishedCounts().reduce((sum, row) => sum + row.count, 0);
     this.#parking = new Parking(sandboxes);
     this.#images = new ImageGate(settings.imagesAtOnce, imageOnNode);
+    this.#warm = new WarmPool({
+      size: settings.warmSandboxes,
+      nowMs: () => parts.clock.nowMs(),
+      start: (id, image) => this.pools.init.idlest().outbox.push({ type: "warm_up", id, image }),
+      end: (handle) => this.#parking.end(handle),
+      isTight: parts.isTight,
+      wake: () => this.#ticker.enqueue(() => {}),
+    });
     this.#ladder = new Ladder({
       ...parts,
       active: this.active,
@@ -89,6 +101,12 @@ export class Scheduler {
       expectRoom: (count) => this.#expectRoom(count),
       insertJob: (submission) => this.#insert(submission),
       endJob: (id) => this.#requestEnd(id, "cancel"),
+    });
+    this.batches = new Batches({
+      ...{ store, clock: parts.clock, groups: this.groups, settings },
+      operate: (work) => this.#ticker.operate(work),
+      afterCommit: (effect) => this.#ticker.afterCommit(effect),
+      room: () => this.#roomAheadOfRun(),
     });
     this.#ticker.enqueue(() => this.groups.resume());
   }
@@ -190,6 +208,8 @@ export class Scheduler {
     this.#draining = true;
     this.waiters.notifyAll();
     this.groups.waiters.notifyAll();
+    this.batches.waiters.notifyAll();
+    this.batches.stop();
     let until = this.#parts.clock.nowMs() + graceMs;
     hurry.then(() => {
       until = 0;
@@ -202,6 +222,7 @@ export class Scheduler {
       for (const id of this.active.keys()) this.#requestEnd(id, "shutdown");
     });
     while (this.active.size > 0) await Bun.sleep(DRAIN_POLL_MS);
+    this.#warm.endAll();
     await this.#parking.endAll();
     this.#ladder.stop();
     for (const pool of Object.values(this.pools)) pool.terminate();
@@ -212,10 +233,13 @@ export class Scheduler {
   /** Later stages first: what has begun is finished before more is begun. */
   #fillSlots(): void {
     if (this.#draining) return;
+    this.batches.replenish();
     this.#fill("eval");
     this.#fill("run");
     // Jobs that have to wait for their image may have kept others out of the list.
     while (this.#fill("init")) {}
+    const { starting, ahead } = this.#sandboxesAhead();
+    this.#warm.tend(starting, this.#parts.settings.maxSandboxesAhead - ahead);
   }
 
   /** Returns whether more jobs are barred than before. */
@@ -240,15 +264,27 @@ export class Scheduler {
     return isInit && this.#images.barred.length > barred.length;
   }
 
+  /** How many more rollouts would find a slot of RUN, or be made ready for one. */
+  #roomAheadOfRun(): number {
+    const { init, run } = this.pools;
+    const starting = this.#parts.settings.pools.init.slots - init.freeSlots();
+    const room = run.freeSlots() + this.#parts.settings.maxSandboxesAhead - starting;
+    return room - this.#parts.store.batches.pendingAheadOfRun(Math.max(1, room));
+  }
+
   /** Few start at once, because a start is heavy on the node; and not too many wait without running. */
   #sandboxStartsAllowed(): number {
     const { startsAtOnce, maxSandboxesAhead } = this.#parts.settings;
+    const { starting, ahead } = this.#sandboxesAhead();
+    return Math.min(startsAtOnce - starting, maxSandboxesAhead - ahead);
+  }
+
+  #sandboxesAhead(): { starting: number; ahead: number } {
     let starting = 0;
     for (const { job, usesSandbox, fetching } of this.active.values()) {
       if (usesSandbox && job.stage === "init" && !fetching) starting++;
     }
-    const ahead = starting + this.#parking.waitingFor("run");
-    return Math.min(startsAtOnce - starting, maxSandboxesAhead - ahead);
+    return { starting, ahead: starting + this.#parking.waitingFor("run") };
   }
 
   #claim(row: JobRow, fetching: boolean): void {
@@ -256,6 +292,9 @@ export class Scheduler {
     const needsBackend = job.stage === "run" && row.needs_backend === 1;
     const backend = needsBackend ? this.#placeOf(row) : null;
     const handle = this.#parking.take(job.id);
+    const image = row.image ?? "";
+    const startsSandbox = job.stage === "init" && row.uses_sandbox === 1;
+    const warm = startsSandbox && !fetching ? this.#warm.take(image) : null;
     const worker = this.pools[job.stage].start({
       type: "start",
       jobId: job.id,
@@ -265,6 +304,7 @@ export class Scheduler {
       instance: row.instance,
       options: row.options,
       handle,
+      warm,
       backend,
       outcome: row.outcome,
     });
@@ -275,11 +315,11 @@ export class Scheduler {
       client: row.client,
       job,
       usesSandbox: row.uses_sandbox === 1,
-      image: row.image ?? "",
+      image,
       fetching,
       worker,
       backendId: backend?.id ?? null,
-      handles: handle ? [handle] : [],
+      handles: [handle, warm?.handle ?? null].filter((it) => it !== null),
       endAskedMs: null,
       killed: false,
     });
@@ -303,6 +343,7 @@ export class Scheduler {
   #receive(events: FromWorker[]): void {
     for (const event of events) {
       if (event.type === "sandbox_started") this.#noteSandbox(event);
+      else if (event.type === "warmed_up") this.#ticker.enqueue(() => this.#warmedUp(event));
       else if (event.type === "image_found") this.#ticker.enqueue(() => this.#imageFound(event));
       else if (event.type === "turn_wanted" || event.type === "turn_ended")
         this.#parts.backends.receive(event);
@@ -315,6 +356,11 @@ export class Scheduler {
     const entry = this.active.get(event.jobId);
     if (entry && entry.job.attempt === event.attempt) entry.handles.push(event.handle);
     else this.#parts.sandboxes.kill(event.handle);
+  }
+
+  #warmedUp({ id, warm }: Extract<FromWorker, { type: "warmed_up" }>): void {
+    if (!this.#draining) this.#warm.started(id, warm);
+    else if (warm) this.#parking.end(warm.handle);
   }
 
   /** Its other jobs may start now. */
@@ -399,6 +445,7 @@ export class Scheduler {
     const entries = [...worker.jobIds].flatMap((id) => this.active.get(id) ?? []);
     for (const { handles } of entries) for (const it of handles) this.#parts.sandboxes.kill(it);
     this.pools[worker.stage].respawn(worker);
+    if (worker.stage === "init") this.#warm.lost();
     this.#ticker.enqueue(() => {
       for (const entry of entries) {
         if (this.active.get(entry.job.id) !== entry) continue;

@@ -49,6 +49,8 @@ async function setup(driver: "apptainer" | "bubblewrap" = "apptainer") {
   const data = dir.file("data");
   const service = await serve(data, [
     ...[...sandboxFlags(), "--driver", driver, "--bwrap", environment("ROLLOUTD_BWRAP")],
+    // Only sandboxes of jobs are to be found.
+    ...["--warm-sandboxes", "0"],
     ...["--backend", engine.url],
   ]);
   const rows = dir.file("rows.jsonl");

@@ -68,6 +68,6 @@ test("an agent that solves the issue earns 1, and one that doesn't earns 0", asy
   const observed = results[0].trajectory.messages.find(
     ({ role }: { role: string }) => role === "tool",
   );
-  expect(observed.content).toMatch(/^\/testbed\n\w+ Add medians\n/);
+  expect(observed.content).toMatch(/^\/testbed\n\w+ \(grafted, HEAD -> main\) Add medians\n/);
   expect(exitCode).toBe(0);
 });

@@ -54,6 +54,7 @@ function setup(
       kill: ({ id }) => killed.push(id),
       end: async ({ id }) => void ended.push(id),
     },
+    isTight: () => false,
     imageOnNode: overrides.imageOnNode ?? (() => "/"),
     spawn: (stage: Stage) => {
       const thread = new FakeThread();
@@ -64,8 +65,10 @@ function setup(
       pools: { init: pool, run: pool, eval: pool },
       startsAtOnce: overrides.starts ?? 16,
       imagesAtOnce: 2,
+      warmSandboxes: 0,
       maxSandboxesAhead: overrides.ahead ?? 16,
       maxQueuedJobs: overrides.queued ?? 5,
+      carryLimitMs: 1_000_000,
       cancelGraceMs: 1000,
     },
     onFatal: (error) => fatal.push(error),

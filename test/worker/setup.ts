@@ -54,6 +54,7 @@ export function startOf(stage: "init" | "run" | "eval", changes: Partial<StartSt
     instance: MATH_ROW,
     options: "{}",
     handle: stage === "init" ? null : fakeHandle("s1"),
+    warm: null,
     backend: stage === "run" ? BACKEND : null,
     outcome: stage === "eval" ? ANSWERED : null,
   };

@@ -4,6 +4,8 @@ import type { Scheduler } from "../../pipeline/scheduler.ts";
 import type { EngineRoute, RolloutRequest } from "../../protocol/rollout.ts";
 import { viewRollout } from "../../protocol/view.ts";
 import type { Store } from "../../store/store.ts";
+import type { JobRow } from "../../store/tables.ts";
+import type { Outcome } from "../../trajectory/record.ts";
 import { finishedRollout, storedTrajectory } from "../finished.ts";
 import { Calls } from "./calls.ts";
 import { type ProcessRequest, readProcessRequest } from "./process-request.ts";
@@ -107,6 +109,7 @@ export class ProrlGateway {
       }
       const result = prorlResult(request, viewRollout(row), storedTrajectory(this.#parts, row), {
         inputIds: this.#parts.settings.inputIds,
+        patch: patchOf(row),
       });
       this.#calls.answered(call);
       return result;
@@ -124,4 +127,8 @@ export class ProrlGateway {
     const { rollout, route } = toRollout(request, { id, modelDir, timeoutMs });
     return accept(rollout, route);
   }
+}
+
+function patchOf({ outcome }: JobRow): string | null {
+  return outcome === null ? null : ((JSON.parse(outcome) as Outcome).patch ?? null);
 }
