@@ -60,6 +60,7 @@ export const ERRORS = {
 
   context_exhausted: { status: 200, boundary: "policy", retryable: false },
 
+  task_failed: { status: 200, boundary: "task", retryable: false },
   outcome_too_large: { status: 200, boundary: "policy", retryable: false },
 
   verifier_failed: { status: 200, boundary: "verifier", retryable: true },
@@ -72,6 +73,7 @@ export const ERRORS = {
   shutting_down: { status: 503, boundary: "service", retryable: true },
   not_ready: { status: 503, boundary: "service", retryable: true },
   disk_full: { status: 507, boundary: "service", retryable: true },
+  task_module_invalid: { status: 500, boundary: "service", retryable: false },
   data_dir_in_use: { status: 500, boundary: "service", retryable: false },
   data_dir_unusable: { status: 500, boundary: "service", retryable: false },
   server_unreachable: { status: 503, boundary: "service", retryable: true },

@@ -18,6 +18,7 @@ import { Gate } from "../server/gate.ts";
 import { type Listening, listen } from "../server/listen.ts";
 import { TokenFile } from "../server/tokens.ts";
 import { Store } from "../store/store.ts";
+import { loadTaskModules } from "../tasks/load-modules.ts";
 import type { Log } from "../telemetry/log.ts";
 import { acceptWith } from "./accept.ts";
 import { acceptBatchWith, acceptGroupWith } from "./accept-group.ts";
@@ -47,6 +48,7 @@ export async function startService(
   context: CliContext,
 ): Promise<Service> {
   const settings = workerSettings(config);
+  await loadTaskModules(settings.tasks.modules);
   const callbacks = callbackService(config, process.env);
   const socket = config.socket ?? join(config.data_dir, "rolloutd.sock");
   const address = { ...tcpAddress(config), socket, maxRequests: config.max_requests };
