@@ -11,6 +11,7 @@ import { sandboxTeardown } from "./sandbox-teardown.ts";
 import { shellRoundtrip } from "./shell-roundtrip.ts";
 import { tokens } from "./tokens.ts";
 import { trajectoryPayload } from "./trajectory-payload.ts";
+import { transformers } from "./transformers.ts";
 import { unixVsTcp } from "./unix-vs-tcp.ts";
 
 /** Each answers one question; `bun run bench NAME...` prints one JSON line per case. */
@@ -65,6 +66,10 @@ const BENCHES: Record<string, { question: string; run(): Promise<void> }> = {
   tokens: {
     question: "what does a turn cost in tokenising and rendering, and does it grow with the turns?",
     run: tokens,
+  },
+  transformers: {
+    question: "do prompts and ids agree with Python's transformers, where it can be had?",
+    run: transformers,
   },
   "trajectory-payload": {
     question: "what does a trajectory of 50 turns and 32k tokens weigh, and cost to write?",

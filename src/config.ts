@@ -107,6 +107,11 @@ export const SETTINGS = {
   ),
   max_sandboxes_ahead: setting(count, 16, "sandboxes that are in INIT or wait for RUN"),
   max_queued_jobs: setting(count, 1_000_000, "unfinished jobs; more are refused with 429"),
+  carry_limit_ms: setting(
+    ms,
+    3_600_000,
+    "how long what a batch left unfinished is kept for the next one",
+  ),
   max_waiting: setting(
     count,
     20_000,
@@ -180,6 +185,22 @@ export const SETTINGS = {
   judge_api_key_env: setting(z.string(), undefined, "name of the variable that holds its key"),
   judge_ms: setting(ms, 120_000, "time limit of one call of the judge"),
   judge_max_tokens: setting(count, 1024, "tokens of one answer of the judge"),
+  reward_servers: setting(
+    z.string(),
+    undefined,
+    "external reward servers (URLs with commas between), as /compute_score of ProRL Agent",
+  ),
+  reward_server_ms: setting(ms, 300_000, "time limit of one call of a reward or resources server"),
+  task_urls: setting(
+    z.string(),
+    undefined,
+    "addresses that rows may name for verifiers and tools, with commas between; by default none",
+  ),
+  tasks: setting(
+    z.string(),
+    undefined,
+    "modules with task kinds of your own (TypeScript or JavaScript), with commas between",
+  ),
   task_images: setting(
     z.string(),
     undefined,

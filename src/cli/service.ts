@@ -18,9 +18,10 @@ import { Gate } from "../server/gate.ts";
 import { type Listening, listen } from "../server/listen.ts";
 import { TokenFile } from "../server/tokens.ts";
 import { Store } from "../store/store.ts";
+import { loadTaskModules } from "../tasks/load-modules.ts";
 import type { Log } from "../telemetry/log.ts";
 import { acceptWith } from "./accept.ts";
-import { acceptGroupWith } from "./accept-group.ts";
+import { acceptBatchWith, acceptGroupWith } from "./accept-group.ts";
 import { startBalancing } from "./balancing.ts";
 import { callbackService } from "./callback-service.ts";
 import type { CliContext } from "./command.ts";
@@ -47,6 +48,7 @@ export async function startService(
   context: CliContext,
 ): Promise<Service> {
   const settings = workerSettings(config);
+  await loadTaskModules(settings.tasks.modules);
   const callbacks = callbackService(config, process.env);
   const socket = config.socket ?? join(config.data_dir, "rolloutd.sock");
   const address = { ...tcpAddress(config), socket, maxRequests: config.max_requests };
@@ -85,6 +87,7 @@ export async function startService(
       maxSandboxesAhead: config.max_sandboxes_ahead,
       warmSandboxes: config.warm_sandboxes,
       maxQueuedJobs: config.max_queued_jobs,
+      carryLimitMs: config.carry_limit_ms,
       cancelGraceMs: config.cancel_grace_ms,
     },
     onFatal: (error) => die(error, log),
@@ -92,9 +95,11 @@ export async function startService(
   const accept = acceptWith(config, callbacks.check);
   const delivery = callbacks.start(store, clock, log);
   const maxBodyBytes = config.max_body_bytes;
+  const acceptGroup = acceptGroupWith(accept);
   const app = createApp({
     ...{ store, scheduler, backends, weights, accept, maxBodyBytes, version: VERSION },
-    acceptGroup: acceptGroupWith(accept),
+    acceptGroup,
+    ...acceptBatchWith(acceptGroup),
     gate: new Gate({ maxWaiting: config.max_waiting, maxStreams: config.max_streams }),
   });
   mountCompat(app, config, { store, scheduler, backends, addresses, accept });

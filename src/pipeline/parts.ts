@@ -43,6 +43,8 @@ export type SchedulerSettings = {
   /** Sandboxes kept ready for images in demand. */
   warmSandboxes: number;
   maxQueuedJobs: number;
+  /** How long what a batch left unfinished is kept for another one. */
+  carryLimitMs: number;
   /** How long a worker has to confirm an end before its sandbox, and then its thread, is killed. */
   cancelGraceMs: number;
 };

@@ -8,6 +8,7 @@ import { toJob } from "../store/rows.ts";
 import type { JobResult } from "../store/store.ts";
 import type { JobRow } from "../store/tables.ts";
 import { newAmong } from "./admission.ts";
+import { Batches } from "./batches.ts";
 import { EventFeed } from "./event-feed.ts";
 import { FairShare } from "./fair-share.ts";
 import { Groups } from "./groups.ts";
@@ -35,6 +36,7 @@ export class Scheduler {
   readonly pools: Record<Stage, Pool>;
   readonly active = new Map<string, ActiveJob>();
   readonly groups: Groups;
+  readonly batches: Batches;
   readonly #parts: SchedulerParts;
   readonly #ticker: Ticker;
   readonly #ladder: Ladder;
@@ -99,6 +101,12 @@ export class Scheduler {
       expectRoom: (count) => this.#expectRoom(count),
       insertJob: (submission) => this.#insert(submission),
       endJob: (id) => this.#requestEnd(id, "cancel"),
+    });
+    this.batches = new Batches({
+      ...{ store, clock: parts.clock, groups: this.groups, settings },
+      operate: (work) => this.#ticker.operate(work),
+      afterCommit: (effect) => this.#ticker.afterCommit(effect),
+      room: () => this.#roomAheadOfRun(),
     });
     this.#ticker.enqueue(() => this.groups.resume());
   }
@@ -200,6 +208,8 @@ export class Scheduler {
     this.#draining = true;
     this.waiters.notifyAll();
     this.groups.waiters.notifyAll();
+    this.batches.waiters.notifyAll();
+    this.batches.stop();
     let until = this.#parts.clock.nowMs() + graceMs;
     hurry.then(() => {
       until = 0;
@@ -223,6 +233,7 @@ export class Scheduler {
   /** Later stages first: what has begun is finished before more is begun. */
   #fillSlots(): void {
     if (this.#draining) return;
+    this.batches.replenish();
     this.#fill("eval");
     this.#fill("run");
     // Jobs that have to wait for their image may have kept others out of the list.
@@ -251,6 +262,14 @@ export class Scheduler {
       this.#claim(row, next === "fetch");
     }
     return isInit && this.#images.barred.length > barred.length;
+  }
+
+  /** How many more rollouts would find a slot of RUN, or be made ready for one. */
+  #roomAheadOfRun(): number {
+    const { init, run } = this.pools;
+    const starting = this.#parts.settings.pools.init.slots - init.freeSlots();
+    const room = run.freeSlots() + this.#parts.settings.maxSandboxesAhead - starting;
+    return room - this.#parts.store.batches.pendingAheadOfRun(Math.max(1, room));
   }
 
   /** Few start at once, because a start is heavy on the node; and not too many wait without running. */

@@ -25,6 +25,7 @@ const TOKENS = {
   logprobs: true,
   stop_id_included: true,
   tokenize: true,
+  tokenizer_hash: expect.any(String),
   streams: true,
 };
 const TEXT = {
@@ -107,6 +108,7 @@ test("an engine of ProRL's is known by its reply, as it says nothing of itself",
       ...TEXT,
       kind: "prorl",
       rung: "prorl_generate",
+      tokenizer_hash: null,
       max_model_len: null,
       logprobs: true,
       stop_id_included: true,

@@ -1,5 +1,6 @@
-import { Tokenizer as HfTokenizer } from "@huggingface/tokenizers";
+import { BPE, Tokenizer as HfTokenizer } from "@huggingface/tokenizers";
 import { ServiceError } from "../../errors.ts";
+import { type BpeModel, mergeFast } from "./byte-pair-merge.ts";
 import type { ModelFolder } from "./model-folder.ts";
 
 /** A stretch of ids: either one added token, or plain text between two of them. */
@@ -15,6 +16,7 @@ export class Tokenizer {
   constructor(folder: ModelFolder) {
     try {
       this.#inner = new HfTokenizer(folder.tokenizer, folder.config);
+      if (this.#inner.model instanceof BPE) mergeFast(this.#inner.model as unknown as BpeModel);
     } catch (cause) {
       const message = `${folder.path}/tokenizer.json: ${(cause as Error).message}`;
       const mend = "only BPE, Unigram and WordPiece tokenizers of the tokenizers library are known";
