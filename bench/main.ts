@@ -4,7 +4,10 @@ import { ipythonRoundtrip } from "./ipython-roundtrip.ts";
 import { jobOverhead } from "./job-overhead.ts";
 import { llmTurn } from "./llm-turn.ts";
 import { outputFlood } from "./output-flood.ts";
+import { sandboxDensity } from "./sandbox-density.ts";
+import { sandboxSoak } from "./sandbox-soak.ts";
 import { sandboxStart } from "./sandbox-start.ts";
+import { sandboxTeardown } from "./sandbox-teardown.ts";
 import { shellRoundtrip } from "./shell-roundtrip.ts";
 import { tokens } from "./tokens.ts";
 import { trajectoryPayload } from "./trajectory-payload.ts";
@@ -48,6 +51,18 @@ const BENCHES: Record<string, { question: string; run(): Promise<void> }> = {
     question:
       "what does a command that prints a gigabyte cost the service and the other sandboxes?",
     run: outputFlood,
+  },
+  "sandbox-teardown": {
+    question: "how long from the end of a job to the proof that nothing of its sandbox is left?",
+    run: sandboxTeardown,
+  },
+  "sandbox-soak": {
+    question: "does anything of 500 sandboxes stay, after they were made, used and ended?",
+    run: sandboxSoak,
+  },
+  "sandbox-density": {
+    question: "how much memory does an idle sandbox with an open shell take?",
+    run: sandboxDensity,
   },
   tokens: {
     question: "what does a turn cost in tokenising and rendering, and does it grow with the turns?",
