@@ -1,4 +1,5 @@
 import { cancelLatency } from "./cancel-latency.ts";
+import { dapo } from "./dapo.ts";
 import { demoOverhead } from "./demo-overhead.ts";
 import { ipythonRoundtrip } from "./ipython-roundtrip.ts";
 import { jobOverhead } from "./job-overhead.ts";
@@ -47,6 +48,11 @@ const BENCHES: Record<string, { question: string; run(): Promise<void> }> = {
     question:
       "what does a command that prints a gigabyte cost the service and the other sandboxes?",
     run: outputFlood,
+  },
+  dapo: {
+    question:
+      "how long to N informative groups, beside waiting for all, static batches and upstream's client?",
+    run: dapo,
   },
   tokens: {
     question: "what does a turn cost in tokenising and rendering, and does it grow with the turns?",

@@ -33,21 +33,30 @@ type Plan = {
 };
 
 export function planRollouts(rows: Row[], plan: Plan): PlannedRollout[] {
-  const { prefix, samples, sampling, maxTurns, runLimitMs, image } = plan;
+  const { prefix, samples, seed } = plan;
+  const template = rolloutTemplate(plan);
   return rows.flatMap((instance, row) =>
     Array.from({ length: samples }, (_, sample) => ({
       row,
       sample,
       request: {
+        ...template,
         id: `${prefix}-${row}-${sample}`,
         instance,
-        sampling: { ...sampling, seed: plan.seed + sample },
-        ...(maxTurns === undefined ? {} : { agent: { max_turns: maxTurns } }),
-        ...(runLimitMs === undefined ? {} : { limits: { run_ms: runLimitMs } }),
-        ...(image === undefined ? {} : { image }),
+        sampling: { ...template.sampling, seed: seed + sample },
       },
     })),
   );
+}
+
+/** What all rollouts have in common, with the seed of the first. */
+export function rolloutTemplate({ seed, sampling, maxTurns, runLimitMs, image }: Plan) {
+  return {
+    sampling: { ...sampling, seed },
+    ...(maxTurns === undefined ? {} : { agent: { max_turns: maxTurns } }),
+    ...(runLimitMs === undefined ? {} : { limits: { run_ms: runLimitMs } }),
+    ...(image === undefined ? {} : { image }),
+  };
 }
 
 /**
