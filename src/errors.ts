@@ -76,6 +76,7 @@ export const ERRORS = {
   disk_full: { status: 507, boundary: "service", retryable: true },
   task_module_invalid: { status: 500, boundary: "service", retryable: false },
   data_dir_in_use: { status: 500, boundary: "service", retryable: false },
+  data_damaged: { status: 500, boundary: "service", retryable: false },
   data_dir_unusable: { status: 500, boundary: "service", retryable: false },
   server_unreachable: { status: 503, boundary: "service", retryable: true },
   internal: { status: 500, boundary: "service", retryable: false },
