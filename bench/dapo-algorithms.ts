@@ -16,7 +16,7 @@ import {
   settle,
 } from "../src/jobs/group.ts";
 import type { Cluster, Rollout } from "./dapo-cluster.ts";
-import { GOAL, INFORMATIVE_SHARE, SAMPLES, STEPS, sampleOf } from "./dapo-workload.ts";
+import { GOAL, INFORMATIVE_SHARE, SAMPLES, STEPS, sampleOf, WARM_UP } from "./dapo-workload.ts";
 
 export type Outcome = {
   /** Tokens of rollouts that were ended, and of whole groups that nobody took. */
@@ -36,6 +36,14 @@ class Ledger {
   thrownAway = 0;
   uninformative = 0;
   #kept: number[] = [];
+
+  /** Measures from here on. */
+  restart(cluster: Cluster): void {
+    this.thrownAway = 0;
+    this.uninformative = 0;
+    this.#kept = [];
+    cluster.startMeasuring();
+  }
 
   keep(rollouts: Rollout[]): void {
     this.#kept.push(...rollouts.map(({ tokens }) => tokens));
@@ -57,7 +65,8 @@ function inBatches(size: (missing: number) => number): Algorithm {
   return (cluster, seed) => {
     const ledger = new Ledger();
     let instance = 0;
-    for (let step = 0; step < STEPS; step++) {
+    for (let step = 0; step < WARM_UP + STEPS; step++) {
+      if (step === WARM_UP) ledger.restart(cluster);
       let informative = 0;
       while (informative < GOAL) {
         const groups = Array.from({ length: size(GOAL - informative) }, () => {
@@ -97,7 +106,8 @@ export const upstreamClient: Algorithm = (cluster, seed) => {
   const ledger = new Ledger();
   let fresh = 0;
   let again: number[] = [];
-  for (let step = 0; step < STEPS; step++) {
+  for (let step = 0; step < WARM_UP + STEPS; step++) {
+    if (step === WARM_UP) ledger.restart(cluster);
     const open = new Map<number, Rollout[]>();
     let informative = 0;
     const fill = () => {
@@ -147,7 +157,8 @@ export function service(unfinished: BatchPlan["unfinished"]): Algorithm {
     const ledger = new Ledger();
     const begun = new Map<number, Begun>();
     let instance = 0;
-    for (let step = 0; step < STEPS; step++) {
+    for (let step = 0; step < WARM_UP + STEPS; step++) {
+      if (step === WARM_UP) ledger.restart(cluster);
       let delivered = 0;
       const experience = { informative: 0, decided: 0 };
       const entries = () => [...begun.values()].map(({ entry }) => entry);

@@ -53,9 +53,11 @@ class Engine {
  */
 export class Cluster {
   nowS = 0;
+  /** Since the measuring began. */
   generated = 0;
+  startS = 0;
   /** Share of the engines' width in use, for each window. */
-  readonly use: number[] = [];
+  use: number[] = [];
   readonly #engines: Engine[];
   readonly #slots: number;
   readonly #queue: Rollout[] = [];
@@ -71,6 +73,12 @@ export class Cluster {
 
   get freeSlots(): number {
     return this.#slots - this.#placed.size - this.#queue.length;
+  }
+
+  startMeasuring(): void {
+    this.startS = this.nowS;
+    this.generated = 0;
+    this.use = [];
   }
 
   submit(sample: Sample): Rollout {

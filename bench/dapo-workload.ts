@@ -4,7 +4,9 @@ import { uniform } from "../src/simulator/random.ts";
 export const SAMPLES = 8;
 /** Informative groups of a training step. */
 export const GOAL = 32;
+/** Steps that are measured, after those in which the pools come to their usual mix of lengths. */
 export const STEPS = 6;
+export const WARM_UP = 3;
 
 /** Instances that every rollout solves, and that none does; the others are solved now and then. */
 const ALL_RIGHT = 0.3;

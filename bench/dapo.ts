@@ -9,7 +9,7 @@ import { Cluster } from "./dapo-cluster.ts";
 import { GOAL, STEPS } from "./dapo-workload.ts";
 import { percentile, print, round } from "./line.ts";
 
-const SEEDS = [1, 2, 3, 4, 5];
+const SEEDS = [1, 2, 3];
 const BACKENDS = [1, 2, 4, 8];
 
 const RIVALS = {
@@ -58,7 +58,8 @@ function measure(algorithm: Algorithm, backends: number): Measured[] {
   return SEEDS.map((seed) => {
     const cluster = new Cluster(backends);
     const { thrownAway, uninformative, keptTokens } = algorithm(cluster, seed);
-    const { use, generated, nowS: seconds } = cluster;
+    const { use, generated } = cluster;
+    const seconds = cluster.nowS - cluster.startS;
     return {
       ...{ seconds, keptTokens },
       thrownAway: thrownAway / generated,

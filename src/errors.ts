@@ -17,6 +17,7 @@ export const ERRORS = {
   method_not_allowed: { status: 405, boundary: "client", retryable: false },
   not_acceptable: { status: 406, boundary: "client", retryable: false },
   body_too_large: { status: 413, boundary: "client", retryable: false },
+  not_rescorable: { status: 409, boundary: "client", retryable: false },
   id_conflict: { status: 422, boundary: "client", retryable: false },
   too_many_waiting: { status: 429, boundary: "service", retryable: true },
   queue_full: { status: 429, boundary: "service", retryable: true },
@@ -60,6 +61,7 @@ export const ERRORS = {
 
   context_exhausted: { status: 200, boundary: "policy", retryable: false },
 
+  task_failed: { status: 200, boundary: "task", retryable: false },
   outcome_too_large: { status: 200, boundary: "policy", retryable: false },
 
   verifier_failed: { status: 200, boundary: "verifier", retryable: true },
@@ -72,7 +74,9 @@ export const ERRORS = {
   shutting_down: { status: 503, boundary: "service", retryable: true },
   not_ready: { status: 503, boundary: "service", retryable: true },
   disk_full: { status: 507, boundary: "service", retryable: true },
+  task_module_invalid: { status: 500, boundary: "service", retryable: false },
   data_dir_in_use: { status: 500, boundary: "service", retryable: false },
+  data_damaged: { status: 500, boundary: "service", retryable: false },
   data_dir_unusable: { status: 500, boundary: "service", retryable: false },
   server_unreachable: { status: 503, boundary: "service", retryable: true },
   internal: { status: 500, boundary: "service", retryable: false },
