@@ -128,7 +128,8 @@ export async function startService(
 }
 
 /** Who may use the TCP port, and how. @throws ServiceError `invalid_field` */
-function tcpAddress({ host, port, token_file, tls_cert, tls_key }: Config) {
+function tcpAddress(config: Config) {
+  const { host, port, token_file, tls_cert, tls_key, allow_anonymous: anonymous } = config;
   if ((tls_cert === undefined) !== (tls_key === undefined)) {
     const mend = "set both, or neither";
     const message = "tls_cert and tls_key belong together";
@@ -136,7 +137,7 @@ function tcpAddress({ host, port, token_file, tls_cert, tls_key }: Config) {
   }
   const tokens = token_file === undefined ? null : new TokenFile(token_file);
   const tls = tls_cert && tls_key ? { certFile: tls_cert, keyFile: tls_key } : null;
-  return { host, port, tokens, tls };
+  return { host, port, tokens, tls, anonymous };
 }
 
 /** @throws ServiceError `sandbox_unavailable` for a setting that can't be. */
