@@ -79,7 +79,8 @@ async function runCommandSafely(command: Command, argv: string[]): Promise<numbe
     if (error instanceof ServiceError) {
       const mend = error.mend ? `; ${error.mend}` : "";
       process.stderr.write(`rolloutd ${command.name}: ${error.message}${mend}\n`);
-      return error.code === "server_unreachable" ? EXIT.unreachable : EXIT.failed;
+      if (error.code === "server_unreachable") return EXIT.unreachable;
+      return error.code === "data_damaged" ? EXIT.damaged : EXIT.failed;
     }
     process.stderr.write(`rolloutd ${command.name}: this is a bug, please report it\n`);
     process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);

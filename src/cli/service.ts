@@ -4,6 +4,7 @@ import { type Config, flagOf, type SettingName } from "../config.ts";
 import { ServiceError, toErrorBody } from "../errors.ts";
 import { systemClock } from "../lib/clock.ts";
 import { isMemoryTight } from "../lib/memory.ts";
+import { Janitor } from "../pipeline/janitor.ts";
 import type { WorkerSettings } from "../pipeline/messages.ts";
 import { recoverJobs } from "../pipeline/recovery.ts";
 import { Scheduler } from "../pipeline/scheduler.ts";
@@ -17,6 +18,8 @@ import { createApp } from "../server/app.ts";
 import { Gate } from "../server/gate.ts";
 import { type Listening, listen } from "../server/listen.ts";
 import { TokenFile } from "../server/tokens.ts";
+import { prepareFolder } from "../store/database.ts";
+import { DiskRoom } from "../store/disk-room.ts";
 import { Store } from "../store/store.ts";
 import { loadTaskModules } from "../tasks/load-modules.ts";
 import type { Log } from "../telemetry/log.ts";
@@ -52,7 +55,10 @@ export async function startService(
   const callbacks = callbackService(config, process.env);
   const socket = config.socket ?? join(config.data_dir, "rolloutd.sock");
   const address = { ...tcpAddress(config), socket, maxRequests: config.max_requests };
-  const store = new Store(config.data_dir);
+  prepareFolder(config.data_dir);
+  const limits = { floorBytes: config.disk_floor_bytes, ballastBytes: config.disk_ballast_bytes };
+  const room = new DiskRoom(config.data_dir, limits, (state) => log.warn("disk", { state }));
+  const store = new Store(config.data_dir, config.recover);
   const clock = systemClock();
   const reaped = await reapSandboxes(sandboxRoot(config.data_dir));
   const recovered = recoverJobs(store, clock, config.max_crashes);
@@ -89,10 +95,14 @@ export async function startService(
       maxQueuedJobs: config.max_queued_jobs,
       carryLimitMs: config.carry_limit_ms,
       cancelGraceMs: config.cancel_grace_ms,
+      stallMs: config.worker_stall_ms,
     },
+    room,
     onFatal: (error) => die(error, log),
   });
   const accept = acceptWith(config, callbacks.check);
+  const keep = { ms: config.retention_ms, bytes: config.retention_bytes };
+  const janitor = new Janitor({ store, clock, log, keep });
   const delivery = callbacks.start(store, clock, log);
   const maxBodyBytes = config.max_body_bytes;
   const acceptGroup = acceptGroupWith(accept);
@@ -106,6 +116,8 @@ export async function startService(
   const stopPipeline = async (graceMs: number, hurry: Promise<unknown>) => {
     const result = await scheduler.drain(graceMs, hurry);
     delivery?.stop();
+    janitor[Symbol.dispose]();
+    room[Symbol.dispose]();
     balancing.stop();
     // The threads are gone, and with them what was still being deleted in the background.
     await reapSandboxes(sandboxRoot(config.data_dir));
