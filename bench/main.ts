@@ -13,6 +13,7 @@ import { tokens } from "./tokens.ts";
 import { trajectoryPayload } from "./trajectory-payload.ts";
 import { transformers } from "./transformers.ts";
 import { unixVsTcp } from "./unix-vs-tcp.ts";
+import { verifyMath } from "./verify-math.ts";
 
 /** Each answers one question; `bun run bench NAME...` prints one JSON line per case. */
 const BENCHES: Record<string, { question: string; run(): Promise<void> }> = {
@@ -74,6 +75,11 @@ const BENCHES: Record<string, { question: string; run(): Promise<void> }> = {
   "trajectory-payload": {
     question: "what does a trajectory of 50 turns and 32k tokens weigh, and cost to write?",
     run: trajectoryPayload,
+  },
+  "verify-math": {
+    question:
+      "what does a verdict on a boxed answer cost, beside math_verify, and on hostile ones?",
+    run: verifyMath,
   },
   "llm-turn": {
     question: "what does the service add to a call of a model, with 1, 64 and 1,024 in flight?",

@@ -4,6 +4,7 @@ import { ServiceError } from "../errors.ts";
 import type { Submission } from "../pipeline/parts.ts";
 import { canonicalJson } from "../protocol/parse.ts";
 import { type EngineRoute, imageSchema, type RolloutRequest } from "../protocol/rollout.ts";
+import { goldenKind } from "../tasks/golden.ts";
 import { taskKindNamed, taskKindOf } from "../tasks/registry.ts";
 import { usesSandbox } from "../tasks/sandbox-plan.ts";
 import { taskSettings } from "./task-settings.ts";
@@ -20,9 +21,12 @@ export function acceptWith(config: Config, checkCallback: (url: string) => void)
   const settings = taskSettings(config);
   return (request, route) => {
     const { instance, sampling, agent, chat, image, tokens, limits = {} } = request;
-    const { task_kind } = request;
-    const kind = task_kind ? taskKindNamed(task_kind) : taskKindOf(instance.data_source);
-    const plan = kind.sandboxes(kind.parse(instance), settings);
+    const { task_kind, golden } = request;
+    const named = task_kind ? taskKindNamed(task_kind) : taskKindOf(instance.data_source);
+    const kind = golden ? goldenKind(named, golden) : named;
+    const parsed = kind.parse(instance);
+    const plan = kind.sandboxes(parsed, settings);
+    if (golden) kind.golden?.(parsed, golden);
     checkRowImage(plan.image);
     if (usesSandbox(plan) && !image && !plan.image && !config.image) {
       const mend = "set `image` in the rollout, or start the server with --image DIR";
@@ -51,7 +55,7 @@ export function acceptWith(config: Config, checkCallback: (url: string) => void)
         needsBackend: kind.needsBackend,
         image: image ?? plan.image,
         instance: JSON.stringify(instance),
-        options: JSON.stringify({ sampling, agent, chat, image, tokens, route }),
+        options: JSON.stringify({ sampling, agent, chat, image, tokens, golden, route }),
         ...rowOptions(request),
       },
     };

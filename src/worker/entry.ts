@@ -88,6 +88,7 @@ self.onmessage = ({ data }: MessageEvent<ToWorker[]>) => {
     if (message.type === "setup") ready = setUp(message.settings);
     else if (message.type === "start") work(message);
     else if (message.type === "warm_up") warm(message);
+    else if (message.type === "ping") send({ type: "pong" });
     else if (message.type === "cancel") {
       running.get(`${message.jobId}.${message.attempt}`)?.abort(fromErrorBody(message.reason));
     } else turns.receive(message);
