@@ -1,4 +1,6 @@
 import { z } from "zod";
+import { ServiceError } from "../errors.ts";
+import { parseFault } from "./faults.ts";
 import { failure, type Serving } from "./generation.ts";
 import { BLOCK_TOKENS } from "./kv-cache.ts";
 
@@ -64,6 +66,25 @@ export const detokenize: Handler = async ({ tokenizer }, request) => {
   const prompt = tokenizer.decode(parsed.data.tokens);
   return Response.json({ prompt, text: prompt });
 };
+
+const faultsSchema = z.object({ faults: z.array(z.string()) });
+
+/** The faults from now on, as `--fault` has them: none for an empty list. No real engine has this route. */
+export const setFaults: Handler = async ({ faultSource }, request) => {
+  const parsed = faultsSchema.safeParse(await request.json().catch(() => null));
+  if (!parsed.success)
+    return failure(400, 'faults: must be a list such as ["reset,rate=0.1"]', "faults");
+  try {
+    faultSource.replace(parsed.data.faults.map(parseFault));
+  } catch (error) {
+    if (error instanceof ServiceError) return failure(400, error.message, "faults");
+    throw error;
+  }
+  return listFaults({ faultSource } as Serving, request);
+};
+
+export const listFaults: Handler = ({ faultSource }) =>
+  Response.json({ faults: faultSource.faults });
 
 /** Under vLLM's names. */
 export const metrics: Handler = ({ engine, model, requests }) => {

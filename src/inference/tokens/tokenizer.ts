@@ -28,6 +28,12 @@ export class Tokenizer {
     }
   }
 
+  /** How many ids there are, from 0 on; some may be without a token. */
+  get size(): number {
+    const model = this.#inner.model as { vocab?: unknown[] } | null;
+    return model?.vocab?.length ?? 0;
+  }
+
   /** Added tokens in the text become their ids, so whoever quotes a stranger must escape first. */
   encode(text: string): number[] {
     return text === "" ? [] : this.#inner.encode(text, { add_special_tokens: false }).ids;
