@@ -1,5 +1,7 @@
 import { z } from "zod";
 import { ServiceError } from "../errors.ts";
+import { renderChat } from "./chatml.ts";
+import { messageSchema } from "./conversation.ts";
 import { parseFault } from "./faults.ts";
 import { failure, type Serving } from "./generation.ts";
 import { BLOCK_TOKENS } from "./kv-cache.ts";
@@ -49,12 +51,24 @@ export const flushCache: Handler = ({ engine }) => {
   return new Response(null, { status: 200 });
 };
 
-const textSchema = z.object({ prompt: z.string() });
+const textSchema = z.union([
+  z.object({ prompt: z.string() }),
+  z.object({
+    messages: z.array(messageSchema).min(1),
+    tools: z.array(z.unknown()).default([]),
+    add_generation_prompt: z.boolean().default(true),
+  }),
+]);
 
 export const tokenize: Handler = async ({ tokenizer, maxModelLen }, request) => {
   const parsed = textSchema.safeParse(await request.json().catch(() => null));
   if (!parsed.success) return failure(400, "prompt: is missing", "prompt");
-  const tokens = tokenizer.encode(parsed.data.prompt);
+  const { data } = parsed;
+  const tokens = tokenizer.encode(
+    "prompt" in data
+      ? data.prompt
+      : renderChat(data.messages, data.tools, data.add_generation_prompt),
+  );
   return Response.json({ count: tokens.length, max_model_len: maxModelLen, tokens });
 };
 

@@ -15,8 +15,8 @@ export type Engines = {
   tokens: TokenEngine;
   /** Leave for each call; it says which backend is to be called. */
   turns: Turns;
-  /** Tokenizer and chat template of a model folder; loaded once per thread. */
-  tokenModel(path: string): Promise<TokenModel>;
+  /** Tokenizer and chat template of a backend's model; loaded once per thread. */
+  tokenModel(backend: Backend, signal: AbortSignal): Promise<TokenModel>;
 };
 
 /** What a rollout asks for: `exact` fails without token ids, `text` does not use them. */
@@ -24,6 +24,7 @@ export type TokenMode = "exact" | "text" | "auto";
 
 type OpenOptions = CallOptions & {
   attempt: number;
+  signal: AbortSignal;
   mode: TokenMode;
   backend: Backend;
   sampling: Sampling;
@@ -33,19 +34,19 @@ type OpenOptions = CallOptions & {
 
 /**
  * A conversation with the rollout's backend: by token ids where the backend takes them and its model folder
- * is known, as text otherwise.
+ * is known, or it renders and tokenises itself; as text otherwise.
  *
  * @throws ServiceError `tokens_unavailable`, `model_folder_invalid`, `template_refused`
  */
 export async function openDialogue(engines: Engines, options: OpenOptions): Promise<Dialogue> {
-  const { backend, mode, prompt, attempt, ...rest } = options;
+  const { backend, mode, prompt, attempt, signal, ...rest } = options;
   const { turns } = engines;
   const job = { jobId: options.jobId, attempt };
   const missing = mode === "text" ? "the rollout asks for text" : whatIsMissing(backend);
-  if (missing === null && backend.modelDir) {
-    const model = await engines.tokenModel(backend.modelDir);
+  if (missing === null) {
+    const model = await engines.tokenModel(backend, signal);
     const engine = leasedTokens(engines.tokens, turns, job);
-    return new TokenDialogue(prompt, { ...rest, backend, model, engine });
+    return TokenDialogue.open(prompt, { ...rest, backend, model, engine }, signal);
   }
   if (mode === "exact") {
     const message = `backend "${backend.id}" can't give exact token ids: ${missing}`;
@@ -57,7 +58,9 @@ export async function openDialogue(engines: Engines, options: OpenOptions): Prom
 }
 
 function whatIsMissing({ profile, modelDir }: Backend): string | null {
-  if (!modelDir) return "its model folder is not known";
+  if (!modelDir && !profile?.tokenizes_chat) {
+    return "its model folder is not known, and it has no routes that render and tokenise";
+  }
   const rung = profile?.rung ?? "chat";
   return rung === "chat" || rung === "chat_ids" ? "it takes messages only" : null;
 }
