@@ -1,4 +1,5 @@
 import { fromErrorBody } from "../errors.ts";
+import { Connections } from "../inference/exchange.ts";
 import { openAiChat } from "../inference/openai-chat.ts";
 import { tokenEngine } from "../inference/token-engine.ts";
 import { tokenModels } from "../inference/tokens/token-models.ts";
@@ -37,6 +38,7 @@ function send(event: FromWorker): void {
 }
 
 const turns = new TurnGate(send);
+const tokenModel = tokenModels(new Connections());
 
 function setUp(settings: WorkerSettings): void {
   shared = {
@@ -46,7 +48,7 @@ function setUp(settings: WorkerSettings): void {
     attach: attachSandbox,
     watch: (handle) => watchSandbox(handle, settings.sandbox),
     end: (handle) => endReported(handle, log),
-    engines: { chat: openAiChat(), tokens: tokenEngine(), turns, tokenModel: tokenModels() },
+    engines: { chat: openAiChat(), tokens: tokenEngine(), turns, tokenModel },
   };
   send({ type: "ready" });
 }
