@@ -37,6 +37,11 @@ export const SETTINGS = {
     undefined,
     "file of bearer tokens for the TCP port, 0600, one a line (TOKEN or NAME:TOKEN); read again when it changes",
   ),
+  allow_anonymous: setting(
+    flag,
+    false,
+    "serve an address that others reach without tokens: for clients that can't send one, in a network of one's own",
+  ),
   tls_cert: setting(path, undefined, "certificate (PEM) for TLS on the TCP port, with tls_key"),
   tls_key: setting(path, undefined, "private key (PEM) of tls_cert"),
   data_dir: setting(
@@ -107,6 +112,29 @@ export const SETTINGS = {
   ),
   max_sandboxes_ahead: setting(count, 16, "sandboxes that are in INIT or wait for RUN"),
   max_queued_jobs: setting(count, 1_000_000, "unfinished jobs; more are refused with 429"),
+  carry_limit_ms: setting(
+    ms,
+    3_600_000,
+    "how long what a batch left unfinished is kept for the next one",
+  ),
+  disk_floor_bytes: setting(
+    bytes,
+    256 * 1024 ** 2,
+    "free space below which new rollouts are refused with 507",
+  ),
+  disk_ballast_bytes: setting(
+    bytes,
+    16 * 1024 ** 2,
+    "file that is given up on a full disk, so that running rollouts can still end",
+  ),
+  retention_ms: setting(ms, 30 * 86_400_000, "how long a finished rollout is kept"),
+  retention_bytes: setting(
+    bytes,
+    64 * 1024 ** 3,
+    "size of the database above which the oldest finished rollouts go",
+  ),
+  recover: setting(flag, false, "set a damaged database aside and begin an empty one"),
+  worker_stall_ms: setting(ms, 60_000, "silence after which a worker thread is replaced"),
   max_waiting: setting(
     count,
     20_000,
@@ -180,6 +208,22 @@ export const SETTINGS = {
   judge_api_key_env: setting(z.string(), undefined, "name of the variable that holds its key"),
   judge_ms: setting(ms, 120_000, "time limit of one call of the judge"),
   judge_max_tokens: setting(count, 1024, "tokens of one answer of the judge"),
+  reward_servers: setting(
+    z.string(),
+    undefined,
+    "external reward servers (URLs with commas between), as /compute_score of ProRL Agent",
+  ),
+  reward_server_ms: setting(ms, 300_000, "time limit of one call of a reward or resources server"),
+  task_urls: setting(
+    z.string(),
+    undefined,
+    "addresses that rows may name for verifiers and tools, with commas between; by default none",
+  ),
+  tasks: setting(
+    z.string(),
+    undefined,
+    "modules with task kinds of your own (TypeScript or JavaScript), with commas between",
+  ),
   task_images: setting(
     z.string(),
     undefined,

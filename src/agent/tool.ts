@@ -18,6 +18,8 @@ export type ToolContext = {
   limits: ToolLimits;
   /** What a shell runs before its first command, unseen: `cd`, the environment. */
   shellStart?: string;
+  /** Where an IPython session begins; otherwise in the home directory. */
+  workdir?: string;
   signal: AbortSignal;
 };
 

@@ -41,6 +41,10 @@ export class ApiClient {
     return this.#call("DELETE", `/v1/rollouts/${encodeURIComponent(id)}`, query);
   }
 
+  rescore(id: string, query: Query = {}): Promise<RolloutView> {
+    return this.#call("POST", `/v1/rollouts/${encodeURIComponent(id)}/rescore`, query, {});
+  }
+
   list(query: Query): Promise<Page> {
     return this.#call("GET", "/v1/rollouts", query);
   }

@@ -30,10 +30,15 @@ type Plan = {
   maxTurns: number | undefined;
   runLimitMs: number | undefined;
   image: string | undefined;
+  /** The rows' own solutions as sample 0, and no work at all as sample 1. */
+  golden?: boolean;
 };
 
+const GOLDEN = ["solution", "nothing"] as const;
+
 export function planRollouts(rows: Row[], plan: Plan): PlannedRollout[] {
-  const { prefix, samples, sampling, maxTurns, runLimitMs, image } = plan;
+  const { prefix, sampling, maxTurns, runLimitMs, image, golden = false } = plan;
+  const samples = golden ? GOLDEN.length : plan.samples;
   return rows.flatMap((instance, row) =>
     Array.from({ length: samples }, (_, sample) => ({
       row,
@@ -45,9 +50,15 @@ export function planRollouts(rows: Row[], plan: Plan): PlannedRollout[] {
         ...(maxTurns === undefined ? {} : { agent: { max_turns: maxTurns } }),
         ...(runLimitMs === undefined ? {} : { limits: { run_ms: runLimitMs } }),
         ...(image === undefined ? {} : { image }),
+        ...(golden ? { golden: GOLDEN[sample] } : {}),
       },
     })),
   );
+}
+
+/** Whether a row's own solution earned 1, or no work at all 0. */
+export function isGolden({ sample, reward }: Pick<RolloutResult, "sample" | "reward">): boolean {
+  return reward === (GOLDEN[sample] === "solution" ? 1 : 0);
 }
 
 /**

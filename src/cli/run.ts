@@ -7,7 +7,7 @@ import { parseFlags, UsageError, wholeNumber } from "./flags.ts";
 import { imageArgument } from "./image-argument.ts";
 import { Progress } from "./progress.ts";
 import { readRows } from "./rows.ts";
-import { collect, type PlannedRollout, planRollouts } from "./run-collect.ts";
+import { collect, isGolden, type PlannedRollout, planRollouts } from "./run-collect.ts";
 import { formatSummary, formatTrajectory } from "./run-report.ts";
 import { startService } from "./service.ts";
 
@@ -27,7 +27,7 @@ const OWN_SERVER = [
 export const runCommand: Command = {
   name: "run",
   summary: "run the rows of a JSONL file and collect rewards and trajectories",
-  help: `Usage: rolloutd run ROWS.jsonl (--server ADDRESS | --backend URL [--model NAME]) [flags]
+  help: `Usage: rolloutd run ROWS.jsonl (--server ADDRESS | --backend URL [--model NAME] | --golden) [flags]
 
 Each line of ROWS.jsonl is a dataset row; its data_source chooses the task kind. With --server the rows go
 to a running service; otherwise run starts one of its own, which ends with it. The result is one line of
@@ -48,6 +48,8 @@ JSON per rollout: row, sample, reward, error, timings and trajectory.
   --max-turns N        calls of the model per rollout
   --run-limit-ms MS    time limit of RUN, per rollout
   --limit N            only the first N rows
+  --golden             no model: scores the rows' own solutions, which must earn 1, and no work at all, which must
+                       earn 0, and so checks rows, images and tests; exit code 1 where one does not
   --id-prefix PREFIX   rollouts are named PREFIX-ROW-SAMPLE; the same prefix again adopts them
   --out FILE           where the results go [rollouts-PREFIX.jsonl]
   --show N             print N trajectories at the end [0]
@@ -61,7 +63,7 @@ for.
     const [path] = positionals;
     if (path === undefined || positionals.length > 1)
       throw new UsageError("one file of rows is needed");
-    if (!values.server && !values.backend) {
+    if (!values.server && !values.backend && !values.golden) {
       throw new UsageError("--server ADDRESS or --backend URL is needed");
     }
     const limit = values.limit === undefined ? undefined : wholeNumber("--limit", values.limit, 1);
@@ -79,9 +81,14 @@ for.
       maxTurns: decimal("--max-turns", values["max-turns"]),
       runLimitMs: decimal("--run-limit-ms", values["run-limit-ms"]),
       image: values.server && values.image ? imageArgument(values.image, "image") : undefined,
+      golden: values.golden === true,
     });
     await using server = await serverFor(values, context);
-    const options = { json: values.json === true, show: wholeNumber("--show", values.show) };
+    const options = {
+      json: values.json === true,
+      show: wholeNumber("--show", values.show),
+      golden: values.golden === true,
+    };
     const out = values.out ?? `rollouts-${prefix}.jsonl`;
     return await perform(server.client, planned, out, options);
   },
@@ -107,6 +114,7 @@ const FLAGS = {
   "id-prefix": { type: "string" },
   out: { type: "string" },
   show: { type: "string", default: "0" },
+  golden: { type: "boolean" },
   json: { type: "boolean" },
 } as const;
 
@@ -114,7 +122,7 @@ async function perform(
   client: ApiClient,
   planned: PlannedRollout[],
   out: string,
-  { json, show }: { json: boolean; show: number },
+  { json, show, golden }: { json: boolean; show: number; golden: boolean },
 ): Promise<number> {
   const { finished_cursor: cursor } = await client.status();
   const submitted = [];
@@ -140,7 +148,8 @@ async function perform(
   const broken = results.some(
     ({ error }) => error && !["policy", "client"].includes(error.boundary),
   );
-  return broken || stopped.interrupted() ? EXIT.failed : EXIT.done;
+  const unfit = golden && !results.every(isGolden);
+  return broken || unfit || stopped.interrupted() ? EXIT.failed : EXIT.done;
 }
 
 /** Ctrl-C cancels what is left; the results that are there are still written. */

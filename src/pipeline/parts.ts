@@ -32,6 +32,12 @@ export interface SandboxKeeper {
   end(handle: SandboxHandle): Promise<void>;
 }
 
+/** Whether the disk has room: for new work, and to book what has happened. */
+export interface Room {
+  forWork(): boolean;
+  forTick(bytes: number): boolean;
+}
+
 export type SchedulerSettings = {
   pools: Record<Stage, { threads: number; slots: number }>;
   /** Jobs with a sandbox that may be in INIT at once. */
@@ -43,8 +49,12 @@ export type SchedulerSettings = {
   /** Sandboxes kept ready for images in demand. */
   warmSandboxes: number;
   maxQueuedJobs: number;
+  /** How long what a batch left unfinished is kept for another one. */
+  carryLimitMs: number;
   /** How long a worker has to confirm an end before its sandbox, and then its thread, is killed. */
   cancelGraceMs: number;
+  /** How long a thread may give no sign of life before it is replaced. */
+  stallMs?: number;
 };
 
 export type SchedulerParts = {
@@ -59,6 +69,8 @@ export type SchedulerParts = {
   /** Whether the node is short of memory. */
   isTight(): boolean;
   settings: SchedulerSettings;
+  /** The disk that the store is on; without it there is always room. */
+  room?: Room;
   /** A tick that can't be made durable: the service can't go on. */
   onFatal(error: unknown): void;
 };

@@ -8,9 +8,11 @@ import { toJob } from "../store/rows.ts";
 import type { JobResult } from "../store/store.ts";
 import type { JobRow } from "../store/tables.ts";
 import { newAmong } from "./admission.ts";
+import { Batches } from "./batches.ts";
 import { EventFeed } from "./event-feed.ts";
 import { FairShare } from "./fair-share.ts";
 import { Groups } from "./groups.ts";
+import { Heartbeat } from "./heartbeat.ts";
 import { ImageGate } from "./image-gate.ts";
 import { Ladder } from "./ladder.ts";
 import type { FromWorker, StageFinished } from "./messages.ts";
@@ -23,6 +25,7 @@ import { WarmPool } from "./warm-pool.ts";
 
 /** How often a drain looks whether the active jobs are over. */
 const DRAIN_POLL_MS = 5;
+const DEFAULT_STALL_MS = 60_000;
 
 /**
  * The control plane's heart: it takes what happens (submits, cancels, workers' answers, deadlines), lets
@@ -35,6 +38,7 @@ export class Scheduler {
   readonly pools: Record<Stage, Pool>;
   readonly active = new Map<string, ActiveJob>();
   readonly groups: Groups;
+  readonly batches: Batches;
   readonly #parts: SchedulerParts;
   readonly #ticker: Ticker;
   readonly #ladder: Ladder;
@@ -42,6 +46,7 @@ export class Scheduler {
   readonly #images: ImageGate;
   readonly #warm: WarmPool;
   readonly #share = new FairShare();
+  readonly #heartbeat: Heartbeat;
   #draining = false;
   #unfinished: number;
   /** Answers of attempts that were over. */
@@ -82,8 +87,13 @@ export class Scheduler {
       replace: (worker) =>
         this.#workerLost(worker, "worker_unresponsive", "no end was confirmed in time"),
     });
+    const { stallMs = DEFAULT_STALL_MS } = settings;
+    this.#heartbeat = new Heartbeat(Object.values(this.pools), stallMs, (worker) =>
+      this.#workerLost(worker, "worker_unresponsive", `no sign of life for ${stallMs} ms`),
+    );
     this.#ticker = new Ticker({
       store,
+      ...(parts.room ? { room: parts.room } : {}),
       onFatal,
       fillSlots: () => this.#fillSlots(),
       send: () => {
@@ -100,6 +110,12 @@ export class Scheduler {
       insertJob: (submission) => this.#insert(submission),
       endJob: (id) => this.#requestEnd(id, "cancel"),
     });
+    this.batches = new Batches({
+      ...{ store, clock: parts.clock, groups: this.groups, settings },
+      operate: (work) => this.#ticker.operate(work),
+      afterCommit: (effect) => this.#ticker.afterCommit(effect),
+      room: () => this.#roomAheadOfRun(),
+    });
     this.#ticker.enqueue(() => this.groups.resume());
   }
 
@@ -112,7 +128,9 @@ export class Scheduler {
   }
 
   /** Accepts all of `submissions`, or none. Resolves when they are durable. */
-  submit(submissions: Submission[]): Promise<Submitted[]> {
+  async submit(submissions: Submission[]): Promise<Submitted[]> {
+    // Said at once: on a full disk a tick waits.
+    this.#expectDisk();
     return this.#ticker.operate(() => {
       const fresh = this.#admit(submissions);
       for (const submission of fresh) this.#insert(submission);
@@ -135,8 +153,15 @@ export class Scheduler {
     return fresh;
   }
 
+  #expectDisk(): void {
+    if (this.#parts.room?.forWork() !== false) return;
+    const mend = "free space on the disk of data_dir; running rollouts go on";
+    throw new ServiceError("disk_full", "the disk is nearly full", { mend });
+  }
+
   #expectRoom(count: number): void {
     if (this.#draining) throw new ServiceError("shutting_down", "the service is stopping");
+    this.#expectDisk();
     if (this.#unfinished + count <= this.#parts.settings.maxQueuedJobs) return;
     const message = `the queue is full (${this.#unfinished} unfinished jobs)`;
     throw new ServiceError("queue_full", message, { mend: "submit again later" });
@@ -200,6 +225,8 @@ export class Scheduler {
     this.#draining = true;
     this.waiters.notifyAll();
     this.groups.waiters.notifyAll();
+    this.batches.waiters.notifyAll();
+    this.batches.stop();
     let until = this.#parts.clock.nowMs() + graceMs;
     hurry.then(() => {
       until = 0;
@@ -215,6 +242,7 @@ export class Scheduler {
     this.#warm.endAll();
     await this.#parking.endAll();
     this.#ladder.stop();
+    this.#heartbeat[Symbol.dispose]();
     for (const pool of Object.values(this.pools)) pool.terminate();
     this.waiters.notifyAll();
     return { handedBack };
@@ -223,8 +251,10 @@ export class Scheduler {
   /** Later stages first: what has begun is finished before more is begun. */
   #fillSlots(): void {
     if (this.#draining) return;
+    this.batches.replenish();
     this.#fill("eval");
     this.#fill("run");
+    if (this.#parts.room?.forWork() === false) return;
     // Jobs that have to wait for their image may have kept others out of the list.
     while (this.#fill("init")) {}
     const { starting, ahead } = this.#sandboxesAhead();
@@ -251,6 +281,14 @@ export class Scheduler {
       this.#claim(row, next === "fetch");
     }
     return isInit && this.#images.barred.length > barred.length;
+  }
+
+  /** How many more rollouts would find a slot of RUN, or be made ready for one. */
+  #roomAheadOfRun(): number {
+    const { init, run } = this.pools;
+    const starting = this.#parts.settings.pools.init.slots - init.freeSlots();
+    const room = run.freeSlots() + this.#parts.settings.maxSandboxesAhead - starting;
+    return room - this.#parts.store.batches.pendingAheadOfRun(Math.max(1, room));
   }
 
   /** Few start at once, because a start is heavy on the node; and not too many wait without running. */
@@ -329,7 +367,7 @@ export class Scheduler {
       else if (event.type === "turn_wanted" || event.type === "turn_ended")
         this.#parts.backends.receive(event);
       else if (event.type === "stage_finished")
-        this.#ticker.enqueue(() => this.#stageFinished(event));
+        this.#ticker.enqueue(() => this.#stageFinished(event), event.trajectory?.length);
     }
   }
 

@@ -17,6 +17,7 @@ import { endReported } from "../sandbox/end-reported.ts";
 import { Images } from "../sandbox/images/images.ts";
 import type { SandboxHandle } from "../sandbox/sandbox.ts";
 import { watchSandbox } from "../sandbox/watchdog.ts";
+import { loadTaskModules } from "../tasks/load-modules.ts";
 import { createLog } from "../telemetry/log.ts";
 import { runStage, type StageParts } from "./run-stage.ts";
 import { WarmDriver, warmUp } from "./warm.ts";
@@ -26,6 +27,8 @@ declare const self: Worker;
 const log = createLog("warn");
 const running = new Map<string, AbortController>();
 let outbox: FromWorker[] = [];
+/** A stage that is started meanwhile waits; a module that can't be loaded ends the thread. */
+let ready: Promise<void> | undefined;
 let shared: Omit<StageParts, "sandboxStarted"> | undefined;
 
 /** Events of one turn of the event loop leave as one message. */
@@ -40,7 +43,8 @@ function send(event: FromWorker): void {
 const turns = new TurnGate(send);
 const tokenModel = tokenModels(new Connections());
 
-function setUp(settings: WorkerSettings): void {
+async function setUp(settings: WorkerSettings): Promise<void> {
+  await loadTaskModules(settings.tasks.modules);
   shared = {
     settings,
     driver: createDriver(settings.driver, settings),
@@ -54,11 +58,12 @@ function setUp(settings: WorkerSettings): void {
 }
 
 async function work(start: StartStage): Promise<void> {
-  if (!shared) throw new Error("a stage was started before the thread was set up");
   const { jobId, attempt } = start;
   const key = `${jobId}.${attempt}`;
   const controller = new AbortController();
   running.set(key, controller);
+  await ready;
+  if (!shared) throw new Error("a stage was started before the thread was set up");
   const sandboxStarted = (handle: SandboxHandle) =>
     send({ type: "sandbox_started", jobId, attempt, handle });
   const { images } = shared;
@@ -82,9 +87,10 @@ async function warm(message: WarmUp): Promise<void> {
 
 self.onmessage = ({ data }: MessageEvent<ToWorker[]>) => {
   for (const message of data) {
-    if (message.type === "setup") setUp(message.settings);
+    if (message.type === "setup") ready = setUp(message.settings);
     else if (message.type === "start") work(message);
     else if (message.type === "warm_up") warm(message);
+    else if (message.type === "ping") send({ type: "pong" });
     else if (message.type === "cancel") {
       running.get(`${message.jobId}.${message.attempt}`)?.abort(fromErrorBody(message.reason));
     } else turns.receive(message);

@@ -3,6 +3,7 @@ import type { Message, ToolSchema } from "../inference/engine.ts";
 import type { StageFinished, StartStage } from "../pipeline/messages.ts";
 import type { RolloutOptions } from "../protocol/rollout.ts";
 import { driveAgent } from "../tasks/drive-agent.ts";
+import { goldenKind } from "../tasks/golden.ts";
 import { taskKindByName } from "../tasks/registry.ts";
 import { NO_SANDBOX } from "../tasks/sandbox-plan.ts";
 import type { TaskKind } from "../tasks/task-kind.ts";
@@ -81,7 +82,9 @@ class StageRun {
 
   // biome-ignore lint/suspicious/noExplicitAny: the instance is of the kind's own type.
   get #kind(): TaskKind<any> {
-    return taskKindByName(this.#start.taskKind);
+    const kind = taskKindByName(this.#start.taskKind);
+    const { golden }: RolloutOptions = JSON.parse(this.#start.options);
+    return golden ? goldenKind(kind, golden) : kind;
   }
 
   /** Leaves the sandboxes as the next stage is to find them. */

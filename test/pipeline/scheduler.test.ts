@@ -68,6 +68,7 @@ function setup(
       warmSandboxes: 0,
       maxSandboxesAhead: overrides.ahead ?? 16,
       maxQueuedJobs: overrides.queued ?? 5,
+      carryLimitMs: 1_000_000,
       cancelGraceMs: 1000,
     },
     onFatal: (error) => fatal.push(error),

@@ -1,5 +1,5 @@
 import { acceptWith } from "../../src/cli/accept.ts";
-import { acceptGroupWith } from "../../src/cli/accept-group.ts";
+import { acceptBatchWith, acceptGroupWith } from "../../src/cli/accept-group.ts";
 import { loadConfig } from "../../src/config.ts";
 import type { Stage } from "../../src/jobs/job.ts";
 import { systemClock } from "../../src/lib/clock.ts";
@@ -50,6 +50,7 @@ export function setup({ held = false, maxWaiting = 100 } = {}) {
       warmSandboxes: 0,
       maxSandboxesAhead: 8,
       maxQueuedJobs: 100,
+      carryLimitMs: 1_000_000,
       cancelGraceMs: 1000,
     },
     onFatal: (error) => {
@@ -57,13 +58,15 @@ export function setup({ held = false, maxWaiting = 100 } = {}) {
     },
   });
   const accept = acceptWith(loadConfig({ env: {}, flags: {} }), () => {});
+  const acceptGroup = acceptGroupWith(accept);
   const app = createApp({
     store,
     scheduler,
     backends: fakeBackends(),
     weights: idleWeights(),
     accept,
-    acceptGroup: acceptGroupWith(accept),
+    acceptGroup,
+    ...acceptBatchWith(acceptGroup),
     gate: new Gate({ maxWaiting, maxStreams: 2 }),
     maxBodyBytes: MAX_BODY_BYTES,
     version: "0.0.0-test",

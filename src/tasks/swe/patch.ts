@@ -35,6 +35,28 @@ export function joinPatch(files: readonly PatchFile[]): string {
   return files.map((file) => file.text).join("");
 }
 
+/**
+ * What undoes a patch of text files that are neither added, deleted nor renamed.
+ * @throws PatchError
+ */
+export function reversePatch(patch: string): string {
+  const swapped: Record<string, string> = { "+": "-", "-": "+" };
+  return parsePatch(patch)
+    .map(({ text, change, from, kind }) => {
+      if (change !== "modified" || from !== undefined || kind !== "text") {
+        throw new PatchError("only changes of text files can be turned round");
+      }
+      const [head = "", ...hunks] = text.split(/^(?=@@ )/m);
+      const body = hunks.map((hunk) =>
+        hunk
+          .replace(/^@@ -(\S+) \+(\S+) @@/, "@@ -$2 +$1 @@")
+          .replace(/^[+-]/gm, (sign) => swapped[sign] ?? sign),
+      );
+      return head.replace(/^index (\w+)\.\.(\w+)/m, "index $2..$1") + body.join("");
+    })
+    .join("");
+}
+
 const EXTENDED =
   /^(old mode|new mode|deleted file mode|new file mode|index|similarity index|dissimilarity index|rename from|rename to|copy from|copy to) /;
 

@@ -1,7 +1,9 @@
+import { ServiceError } from "../../errors.ts";
 import type { Sandbox } from "../../sandbox/sandbox.ts";
 import type { TaskKind } from "../task-kind.ts";
 import { ENVIRONMENT, evaluateChange } from "./evaluate.ts";
 import { imageOf } from "./images.ts";
+import { reversePatch } from "./patch.ts";
 import { extractPatch, prepareRepository } from "./repository.ts";
 import { parseSweRow, type SweInstance } from "./row.ts";
 import system from "./system.md" with { type: "text" };
@@ -56,6 +58,16 @@ export const swe: TaskKind<SweInstance> = {
       ...patchParts(patch),
       ...(flags.length === 0 ? {} : { flags }),
     };
+  },
+
+  golden({ solution, bug }, which) {
+    const nothing = { stop_reason: "done", final_message: null, turns: 0 } as const;
+    if (which === "nothing") return { ...nothing, patch: "" };
+    if (solution !== null) return { ...nothing, patch: solution };
+    if (bug !== null) return { ...nothing, patch: reversePatch(bug) };
+    throw new ServiceError("invalid_field", "instance.patch is missing: the row has no solution", {
+      field: "instance.patch",
+    });
   },
 
   evaluate: (instance, outcome, { sandbox, signal }) =>

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { joinPatch, PatchError, parsePatch } from "../../../src/tasks/swe/patch.ts";
+import { joinPatch, PatchError, parsePatch, reversePatch } from "../../../src/tasks/swe/patch.ts";
 import { addsAlwaysEqual, applicable } from "../../../src/tasks/swe/protected.ts";
 
 const CHANGED = `diff --git a/a.py b/a.py
@@ -134,4 +134,11 @@ test("a class that equals everything is found, and an honest one is not", () => 
     "+    def __eq__(self, other):\n+        return self.x == other.x\n+        return True\n";
   expect(addsAlwaysEqual(good, "")).toBe(false);
   expect(addsAlwaysEqual(bad[0] as string, bad[0] as string)).toBe(false);
+});
+
+test("a patch is turned round, and turned round again is itself", () => {
+  const reversed = CHANGED.replace("1..2", "2..1").replace("-x\n+y", "+x\n-y");
+  expect(reversePatch(CHANGED)).toBe(reversed);
+  expect(reversePatch(reversed)).toBe(CHANGED);
+  expect(() => reversePatch(ADDED)).toThrow(PatchError);
 });
