@@ -1,4 +1,5 @@
 import { cancelLatency } from "./cancel-latency.ts";
+import { dapo } from "./dapo.ts";
 import { demoOverhead } from "./demo-overhead.ts";
 import { evalOverhead } from "./eval-overhead.ts";
 import { ipythonRoundtrip } from "./ipython-roundtrip.ts";
@@ -52,6 +53,11 @@ const BENCHES: Record<string, { question: string; run(): Promise<void> }> = {
     question:
       "what does a command that prints a gigabyte cost the service and the other sandboxes?",
     run: outputFlood,
+  },
+  dapo: {
+    question:
+      "how long to N informative groups, beside waiting for all, static batches and upstream's client?",
+    run: dapo,
   },
   "sandbox-teardown": {
     question: "how long from the end of a job to the proof that nothing of its sandbox is left?",

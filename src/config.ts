@@ -37,6 +37,11 @@ export const SETTINGS = {
     undefined,
     "file of bearer tokens for the TCP port, 0600, one a line (TOKEN or NAME:TOKEN); read again when it changes",
   ),
+  allow_anonymous: setting(
+    flag,
+    false,
+    "serve an address that others reach without tokens: for clients that can't send one, in a network of one's own",
+  ),
   tls_cert: setting(path, undefined, "certificate (PEM) for TLS on the TCP port, with tls_key"),
   tls_key: setting(path, undefined, "private key (PEM) of tls_cert"),
   data_dir: setting(
@@ -112,6 +117,24 @@ export const SETTINGS = {
     3_600_000,
     "how long what a batch left unfinished is kept for the next one",
   ),
+  disk_floor_bytes: setting(
+    bytes,
+    256 * 1024 ** 2,
+    "free space below which new rollouts are refused with 507",
+  ),
+  disk_ballast_bytes: setting(
+    bytes,
+    16 * 1024 ** 2,
+    "file that is given up on a full disk, so that running rollouts can still end",
+  ),
+  retention_ms: setting(ms, 30 * 86_400_000, "how long a finished rollout is kept"),
+  retention_bytes: setting(
+    bytes,
+    64 * 1024 ** 3,
+    "size of the database above which the oldest finished rollouts go",
+  ),
+  recover: setting(flag, false, "set a damaged database aside and begin an empty one"),
+  worker_stall_ms: setting(ms, 60_000, "silence after which a worker thread is replaced"),
   max_waiting: setting(
     count,
     20_000,

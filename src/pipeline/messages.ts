@@ -8,8 +8,9 @@ import type { TaskSettings } from "../tasks/settings.ts";
 import type { Verdict } from "../verifiers/verdict.ts";
 
 /** Everything that crosses between the main thread and the workers, as plain data. */
-export type ToWorker = Setup | StartStage | CancelStage | WarmUp | ToTurn;
+export type ToWorker = Setup | StartStage | CancelStage | WarmUp | Ping | ToTurn;
 export type FromWorker =
+  | Pong
   | WorkerReady
   | ImageFound
   | SandboxStarted
@@ -41,6 +42,10 @@ export type StartStage = {
 
 /** Ends the stage: abort model calls, end the sandbox, confirm with what was recorded. */
 export type CancelStage = { type: "cancel"; jobId: string; attempt: number; reason: ErrorBody };
+
+/** Is answered at once by a thread whose event loop turns. */
+export type Ping = { type: "ping" };
+export type Pong = { type: "pong" };
 
 export type WorkerReady = { type: "ready" };
 

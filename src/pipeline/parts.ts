@@ -28,8 +28,16 @@ export interface BackendChooser {
 export interface SandboxKeeper {
   /** SIGKILL at once: the last rung of the ladder. */
   kill(handle: SandboxHandle): void;
+  /** Kills one that goes beyond its limits while nobody works in it; `crossed` also tells of its death. */
+  watch(handle: SandboxHandle): Disposable & { readonly crossed: AbortSignal };
   /** Ends it and proves that nothing is left. Does not fail. */
   end(handle: SandboxHandle): Promise<void>;
+}
+
+/** Whether the disk has room: for new work, and to book what has happened. */
+export interface Room {
+  forWork(): boolean;
+  forTick(bytes: number): boolean;
 }
 
 export type SchedulerSettings = {
@@ -47,6 +55,8 @@ export type SchedulerSettings = {
   carryLimitMs: number;
   /** How long a worker has to confirm an end before its sandbox, and then its thread, is killed. */
   cancelGraceMs: number;
+  /** How long a thread may give no sign of life before it is replaced. */
+  stallMs?: number;
 };
 
 export type SchedulerParts = {
@@ -61,6 +71,8 @@ export type SchedulerParts = {
   /** Whether the node is short of memory. */
   isTight(): boolean;
   settings: SchedulerSettings;
+  /** The disk that the store is on; without it there is always room. */
+  room?: Room;
   /** A tick that can't be made durable: the service can't go on. */
   onFatal(error: unknown): void;
 };

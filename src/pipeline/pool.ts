@@ -17,6 +17,8 @@ export type PoolWorker = {
   thread: WorkerThread;
   readonly jobIds: Set<string>;
   outbox: ToWorker[];
+  /** Pings since its last sign of life. */
+  unanswered: number;
 };
 
 type PoolOptions = {
@@ -40,8 +42,9 @@ export class Pool {
     this.stage = options.stage;
     this.#options = options;
     for (let i = 0; i < options.threads; i++) {
-      const worker = { stage: options.stage, jobIds: new Set<string>(), outbox: [] as ToWorker[] };
-      this.workers.push({ ...worker, thread: options.spawn(options.stage) });
+      const empty = { jobIds: new Set<string>(), outbox: [] as ToWorker[], unanswered: 0 };
+      const thread = options.spawn(options.stage);
+      this.workers.push({ stage: options.stage, ...empty, thread });
     }
     for (const worker of this.workers) this.#listen(worker);
   }
@@ -82,6 +85,7 @@ export class Pool {
     worker.thread.terminate();
     worker.jobIds.clear();
     worker.outbox = [];
+    worker.unanswered = 0;
     worker.thread = this.#options.spawn(this.stage);
     this.#listen(worker);
   }
@@ -94,7 +98,10 @@ export class Pool {
   #listen(worker: PoolWorker): void {
     const { thread } = worker;
     thread.listen(
-      (events) => this.#options.onEvents(events),
+      (events) => {
+        worker.unanswered = 0;
+        this.#options.onEvents(events.filter(({ type }) => type !== "pong"));
+      },
       (reason) => {
         // A thread that was replaced or dismissed may still report its own end.
         if (worker.thread === thread && !this.#terminated) this.#options.onCrash(worker, reason);

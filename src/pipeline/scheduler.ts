@@ -1,4 +1,4 @@
-import { ServiceError } from "../errors.ts";
+import { type ErrorBody, ServiceError } from "../errors.ts";
 import type { Backend } from "../inference/engine.ts";
 import type { ToTurn } from "../inference/turn-messages.ts";
 import { createJob, type Ending, isFinal, type Job, type Stage } from "../jobs/job.ts";
@@ -12,6 +12,7 @@ import { Batches } from "./batches.ts";
 import { EventFeed } from "./event-feed.ts";
 import { FairShare } from "./fair-share.ts";
 import { Groups } from "./groups.ts";
+import { Heartbeat } from "./heartbeat.ts";
 import { ImageGate } from "./image-gate.ts";
 import { Ladder } from "./ladder.ts";
 import type { FromWorker, StageFinished } from "./messages.ts";
@@ -24,6 +25,7 @@ import { WarmPool } from "./warm-pool.ts";
 
 /** How often a drain looks whether the active jobs are over. */
 const DRAIN_POLL_MS = 5;
+const DEFAULT_STALL_MS = 60_000;
 
 /**
  * The control plane's heart: it takes what happens (submits, cancels, workers' answers, deadlines), lets
@@ -44,6 +46,7 @@ export class Scheduler {
   readonly #images: ImageGate;
   readonly #warm: WarmPool;
   readonly #share = new FairShare();
+  readonly #heartbeat: Heartbeat;
   #draining = false;
   #unfinished: number;
   /** Answers of attempts that were over. */
@@ -62,7 +65,9 @@ export class Scheduler {
       });
     this.pools = { init: pool("init"), run: pool("run"), eval: pool("eval") };
     this.#unfinished = store.unfinishedCounts().reduce((sum, row) => sum + row.count, 0);
-    this.#parking = new Parking(sandboxes);
+    this.#parking = new Parking(sandboxes, (jobId, error) =>
+      this.#ticker.enqueue(() => this.#sandboxLost(jobId, error)),
+    );
     this.#images = new ImageGate(settings.imagesAtOnce, imageOnNode);
     this.#warm = new WarmPool({
       size: settings.warmSandboxes,
@@ -84,8 +89,13 @@ export class Scheduler {
       replace: (worker) =>
         this.#workerLost(worker, "worker_unresponsive", "no end was confirmed in time"),
     });
+    const { stallMs = DEFAULT_STALL_MS } = settings;
+    this.#heartbeat = new Heartbeat(Object.values(this.pools), stallMs, (worker) =>
+      this.#workerLost(worker, "worker_unresponsive", `no sign of life for ${stallMs} ms`),
+    );
     this.#ticker = new Ticker({
       store,
+      ...(parts.room ? { room: parts.room } : {}),
       onFatal,
       fillSlots: () => this.#fillSlots(),
       send: () => {
@@ -120,7 +130,9 @@ export class Scheduler {
   }
 
   /** Accepts all of `submissions`, or none. Resolves when they are durable. */
-  submit(submissions: Submission[]): Promise<Submitted[]> {
+  async submit(submissions: Submission[]): Promise<Submitted[]> {
+    // Said at once: on a full disk a tick waits.
+    this.#expectDisk();
     return this.#ticker.operate(() => {
       const fresh = this.#admit(submissions);
       for (const submission of fresh) this.#insert(submission);
@@ -143,8 +155,15 @@ export class Scheduler {
     return fresh;
   }
 
+  #expectDisk(): void {
+    if (this.#parts.room?.forWork() !== false) return;
+    const mend = "free space on the disk of data_dir; running rollouts go on";
+    throw new ServiceError("disk_full", "the disk is nearly full", { mend });
+  }
+
   #expectRoom(count: number): void {
     if (this.#draining) throw new ServiceError("shutting_down", "the service is stopping");
+    this.#expectDisk();
     if (this.#unfinished + count <= this.#parts.settings.maxQueuedJobs) return;
     const message = `the queue is full (${this.#unfinished} unfinished jobs)`;
     throw new ServiceError("queue_full", message, { mend: "submit again later" });
@@ -225,6 +244,7 @@ export class Scheduler {
     this.#warm.endAll();
     await this.#parking.endAll();
     this.#ladder.stop();
+    this.#heartbeat[Symbol.dispose]();
     for (const pool of Object.values(this.pools)) pool.terminate();
     this.waiters.notifyAll();
     return { handedBack };
@@ -236,6 +256,7 @@ export class Scheduler {
     this.batches.replenish();
     this.#fill("eval");
     this.#fill("run");
+    if (this.#parts.room?.forWork() === false) return;
     // Jobs that have to wait for their image may have kept others out of the list.
     while (this.#fill("init")) {}
     const { starting, ahead } = this.#sandboxesAhead();
@@ -348,7 +369,7 @@ export class Scheduler {
       else if (event.type === "turn_wanted" || event.type === "turn_ended")
         this.#parts.backends.receive(event);
       else if (event.type === "stage_finished")
-        this.#ticker.enqueue(() => this.#stageFinished(event));
+        this.#ticker.enqueue(() => this.#stageFinished(event), event.trajectory?.length);
     }
   }
 
@@ -422,6 +443,19 @@ export class Scheduler {
     this.#unfinished--;
     this.groups.jobEnded(seq);
     this.#ticker.afterCommit(() => this.waiters.notify(next.id));
+  }
+
+  /** Between two stages. One that EVAL would start for itself anyway is no loss. */
+  #sandboxLost(jobId: string, error: ErrorBody): void {
+    const handle = this.#parking.take(jobId);
+    const row = this.#parts.store.jobById(jobId);
+    // Without one it has gone on with the job, whose thread finds out as well.
+    if (!handle || !row) return;
+    this.#parking.end(handle);
+    const job = toJob(row);
+    if (job.stage === "eval" && job.evalFromRecord) return;
+    const next = transition(job, { type: "sandbox_lost", error }, this.#parts.clock.nowMs());
+    this.#settle(row.seq, next);
   }
 
   #tell(job: Job): void {

@@ -13,6 +13,7 @@ import { GroupStore } from "./group-store.ts";
 import { InstanceStore } from "./instance-store.ts";
 import { LeaseTable } from "./leases.ts";
 import { type ListFilter, type ListPage, listJobs } from "./listing.ts";
+import { Retention } from "./retention.ts";
 import { toColumns } from "./rows.ts";
 import {
   type BackendRow,
@@ -67,6 +68,9 @@ export type ClaimFilter = {
   barred: string[];
 };
 
+/** So many rescores of one job are shown. */
+const MAX_RESCORES = 1000;
+
 /**
  * All that is durable. One connection, on the main thread; every method is synchronous, and writes happen
  * inside `transaction`.
@@ -81,10 +85,12 @@ export class Store implements Disposable {
   readonly #clientsWaiting;
   readonly callbacks: CallbackTable;
   readonly leases: LeaseTable;
+  readonly retention: Retention;
   #finishedSeq: number;
 
-  constructor(dataDir: string) {
-    this.#raw = openDatabase(dataDir);
+  /** @param recover sets a damaged database aside instead of refusing it */
+  constructor(dataDir: string, recover = false) {
+    this.#raw = openDatabase(dataDir, recover);
     this.#db = drizzle(this.#raw);
     this.#statements = prepareStatements(this.#db);
     this.groups = new GroupStore(this.#db);
@@ -93,6 +99,7 @@ export class Store implements Disposable {
     this.#clientsWaiting = this.#raw.query<{ client: string }, [string]>(CLIENTS_WAITING);
     this.callbacks = new CallbackTable(this.#raw);
     this.leases = new LeaseTable(this.#raw);
+    this.retention = new Retention(this.#raw);
     const last = this.#db
       .select({ seq: sql<number>`coalesce(max(${jobs.finished_seq}), 0)` })
       .from(jobs)
@@ -200,6 +207,17 @@ export class Store implements Disposable {
 
   jobById(id: string): JobRow | null {
     return this.#statements.byId.get({ id }) ?? null;
+  }
+
+  /** The jobs that score its outcome again, the oldest first. */
+  rescores(id: string): JobRow[] {
+    return this.#db
+      .select()
+      .from(jobs)
+      .where(eq(jobs.rescore_of, id))
+      .orderBy(asc(jobs.seq))
+      .limit(MAX_RESCORES)
+      .all();
   }
 
   jobBySeq(seq: number): JobRow | null {

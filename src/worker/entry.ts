@@ -1,4 +1,5 @@
 import { fromErrorBody } from "../errors.ts";
+import { Connections } from "../inference/exchange.ts";
 import { openAiChat } from "../inference/openai-chat.ts";
 import { tokenEngine } from "../inference/token-engine.ts";
 import { tokenModels } from "../inference/tokens/token-models.ts";
@@ -40,6 +41,7 @@ function send(event: FromWorker): void {
 }
 
 const turns = new TurnGate(send);
+const tokenModel = tokenModels(new Connections());
 
 async function setUp(settings: WorkerSettings): Promise<void> {
   await loadTaskModules(settings.tasks.modules);
@@ -50,7 +52,7 @@ async function setUp(settings: WorkerSettings): Promise<void> {
     attach: attachSandbox,
     watch: (handle) => watchSandbox(handle, settings.sandbox),
     end: (handle) => endReported(handle, log),
-    engines: { chat: openAiChat(), tokens: tokenEngine(), turns, tokenModel: tokenModels() },
+    engines: { chat: openAiChat(), tokens: tokenEngine(), turns, tokenModel },
   };
   send({ type: "ready" });
 }
@@ -88,6 +90,7 @@ self.onmessage = ({ data }: MessageEvent<ToWorker[]>) => {
     if (message.type === "setup") ready = setUp(message.settings);
     else if (message.type === "start") work(message);
     else if (message.type === "warm_up") warm(message);
+    else if (message.type === "ping") send({ type: "pong" });
     else if (message.type === "cancel") {
       running.get(`${message.jobId}.${message.attempt}`)?.abort(fromErrorBody(message.reason));
     } else turns.receive(message);
