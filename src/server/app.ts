@@ -10,6 +10,7 @@ import { groupRoutes } from "./routes/groups.ts";
 import { healthRoutes } from "./routes/health.ts";
 import { instanceRoutes } from "./routes/instances.ts";
 import { listRoutes } from "./routes/list.ts";
+import { rescoreRoutes } from "./routes/rescore.ts";
 import { rolloutRoutes } from "./routes/rollouts.ts";
 import { submitRoutes } from "./routes/submit.ts";
 import { weightRoutes } from "./routes/weights.ts";
@@ -22,6 +23,7 @@ export function createApp(parts: ServerParts): Hono<ServerEnv> {
   app.route("/v1/rollouts", submitRoutes(parts));
   app.route("/v1/rollouts", listRoutes(parts));
   app.route("/v1/rollouts", rolloutRoutes(parts));
+  app.route("/v1/rollouts", rescoreRoutes(parts));
   app.route("/v1/groups", groupRoutes(parts));
   app.route("/v1/batches", batchRoutes(parts));
   app.route("/v1/instances", instanceRoutes(parts));

@@ -68,6 +68,9 @@ export type ClaimFilter = {
   barred: string[];
 };
 
+/** So many rescores of one job are shown. */
+const MAX_RESCORES = 1000;
+
 /**
  * All that is durable. One connection, on the main thread; every method is synchronous, and writes happen
  * inside `transaction`.
@@ -204,6 +207,17 @@ export class Store implements Disposable {
 
   jobById(id: string): JobRow | null {
     return this.#statements.byId.get({ id }) ?? null;
+  }
+
+  /** The jobs that score its outcome again, the oldest first. */
+  rescores(id: string): JobRow[] {
+    return this.#db
+      .select()
+      .from(jobs)
+      .where(eq(jobs.rescore_of, id))
+      .orderBy(asc(jobs.seq))
+      .limit(MAX_RESCORES)
+      .all();
   }
 
   jobBySeq(seq: number): JobRow | null {

@@ -128,7 +128,7 @@ class StageRun {
         settings: this.#parts.settings.tasks,
         sandbox,
         converse: (prompt: Message[], tools: ToolSchema[]) =>
-          this.#converse(options, prompt, tools),
+          this.#converse(options, prompt, tools, signal),
         backendId: backend?.id ?? null,
         recorder: this.#recorder,
         agentDone: () => this.sandboxes.startFresh(this.#plan),
@@ -140,12 +140,12 @@ class StageRun {
     return { outcome: bounded(outcome, this.#parts.settings.maxOutcomeBytes), verdict: null };
   }
 
-  #converse(options: RolloutOptions, prompt: Message[], tools: ToolSchema[]) {
+  #converse(options: RolloutOptions, prompt: Message[], tools: ToolSchema[], signal: AbortSignal) {
     const { engines, settings } = this.#parts;
     const { backend, jobId, attempt } = this.#start;
     if (!backend) throw new Error("a rollout that calls a model came without its backend");
     return openDialogue(engines, {
-      ...{ jobId, attempt, backend, prompt, tools },
+      ...{ jobId, attempt, backend, prompt, tools, signal },
       ...options.chat,
       route: options.route,
       mode: options.tokens ?? "auto",

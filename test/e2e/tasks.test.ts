@@ -4,6 +4,7 @@ import type { RolloutView } from "../../src/protocol/view.ts";
 import {
   environment,
   mathRow,
+  run,
   type Service,
   sandboxFlags,
   serve,
@@ -216,6 +217,21 @@ test("where a judge or a reward server is down there is no reward, but whose fai
     [null, "judge_failed", "eval", "verifier"],
     [null, "reward_server_failed", "eval", "verifier"],
   ]);
+}, 60_000);
+
+test("what RUN left is scored again without the model, in another fresh sandbox", async () => {
+  const { id } = await rollout(rowOf("code", "right"));
+  const { stdout, exitCode } = await run([
+    "jobs",
+    "rescore",
+    id,
+    "--server",
+    service.url,
+    "--json",
+  ]);
+  const [view] = JSON.parse(stdout) as [RolloutView];
+  expect([exitCode, view.rescore_of, view.reward]).toEqual([0, id, 1]);
+  expect([view.timings.init.active_ms, view.timings.run.active_ms]).toEqual([0, 0]);
 }, 60_000);
 
 test("a row that a kind of the user's refuses costs nobody anything", async () => {
