@@ -60,10 +60,10 @@ export class Histogram {
 }
 
 function line(name: string, labels: Labels = {}, value: number): string {
-  const pairs = Object.entries(labels).map(([key, text]) => `${key}="${escape(text)}"`);
+  const pairs = Object.entries(labels).map(([key, text]) => `${key}="${quoted(text)}"`);
   return `${name}${pairs.length > 0 ? `{${pairs.join(",")}}` : ""} ${value}`;
 }
 
-function escape(text: string): string {
+function quoted(text: string): string {
   return text.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n");
 }
