@@ -1,15 +1,21 @@
 import { balance } from "./balance/balance.ts";
 import { cancelLatency } from "./cancel-latency.ts";
+import { dapo } from "./dapo.ts";
 import { demoOverhead } from "./demo-overhead.ts";
 import { ipythonRoundtrip } from "./ipython-roundtrip.ts";
 import { jobOverhead } from "./job-overhead.ts";
 import { llmTurn } from "./llm-turn.ts";
 import { outputFlood } from "./output-flood.ts";
+import { sandboxDensity } from "./sandbox-density.ts";
+import { sandboxSoak } from "./sandbox-soak.ts";
 import { sandboxStart } from "./sandbox-start.ts";
+import { sandboxTeardown } from "./sandbox-teardown.ts";
 import { shellRoundtrip } from "./shell-roundtrip.ts";
 import { tokens } from "./tokens.ts";
 import { trajectoryPayload } from "./trajectory-payload.ts";
+import { transformers } from "./transformers.ts";
 import { unixVsTcp } from "./unix-vs-tcp.ts";
+import { verifyMath } from "./verify-math.ts";
 
 /** Each answers one question; `bun run bench NAME...` prints one JSON line per case. */
 const BENCHES: Record<string, { question: string; run(): Promise<void> }> = {
@@ -52,13 +58,39 @@ const BENCHES: Record<string, { question: string; run(): Promise<void> }> = {
       "what does a command that prints a gigabyte cost the service and the other sandboxes?",
     run: outputFlood,
   },
+  dapo: {
+    question:
+      "how long to N informative groups, beside waiting for all, static batches and upstream's client?",
+    run: dapo,
+  },
+  "sandbox-teardown": {
+    question: "how long from the end of a job to the proof that nothing of its sandbox is left?",
+    run: sandboxTeardown,
+  },
+  "sandbox-soak": {
+    question: "does anything of 500 sandboxes stay, after they were made, used and ended?",
+    run: sandboxSoak,
+  },
+  "sandbox-density": {
+    question: "how much memory does an idle sandbox with an open shell take?",
+    run: sandboxDensity,
+  },
   tokens: {
     question: "what does a turn cost in tokenising and rendering, and does it grow with the turns?",
     run: tokens,
   },
+  transformers: {
+    question: "do prompts and ids agree with Python's transformers, where it can be had?",
+    run: transformers,
+  },
   "trajectory-payload": {
     question: "what does a trajectory of 50 turns and 32k tokens weigh, and cost to write?",
     run: trajectoryPayload,
+  },
+  "verify-math": {
+    question:
+      "what does a verdict on a boxed answer cost, beside math_verify, and on hostile ones?",
+    run: verifyMath,
   },
   "llm-turn": {
     question: "what does the service add to a call of a model, with 1, 64 and 1,024 in flight?",

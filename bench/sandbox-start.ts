@@ -1,78 +1,79 @@
-import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { removeTree } from "../src/lib/remove-tree.ts";
 import { attachSandbox } from "../src/sandbox/attach.ts";
-import { createDriver } from "../src/sandbox/driver.ts";
 import { endSandbox } from "../src/sandbox/end.ts";
+import { Images } from "../src/sandbox/images/images.ts";
 import type { SandboxHandle } from "../src/sandbox/sandbox.ts";
-import { LIMITS, required } from "../test/sandbox/setup.ts";
+import { WarmDriver } from "../src/worker/warm.ts";
+import { required } from "../test/sandbox/setup.ts";
+import { makeSif } from "../test/support/sif.ts";
 import { percentile, print, round } from "./line.ts";
+import { lanes, NO_ABORT, type SandboxBundle, sandboxBundle } from "./sandbox-bundle.ts";
 
 const STARTS = 64;
+const SIF_STARTS = 8;
 const AT_ONCE = [1, 8, 32];
 const FLOOR = "apptainer exec IMAGE true";
 
-/** From the request for a sandbox, from an unpacked image, to the end of its first command. */
+/** From the request for a sandbox to the end of its first command. */
 export async function sandboxStart(): Promise<void> {
-  const dataDir = await mkdtemp(join(tmpdir(), "rolloutd-bench-"));
-  const options = {
-    dataDir,
-    apptainer: required("ROLLOUTD_APPTAINER"),
-    bwrap: required("ROLLOUTD_BWRAP"),
-    minIsolation: "A",
-    startAttempts: 1,
-  } as const;
-  try {
-    for (const atOnce of AT_ONCE) {
-      const floor = await measure(atOnce, floorStart);
-      for (const name of ["apptainer", "bubblewrap"] as const) {
-        const driver = createDriver(name, options);
-        const handles: SandboxHandle[] = [];
-        const times = await measure(atOnce, async (index) => {
-          const id = `bench.${index}`;
-          const image = required("ROLLOUTD_IMAGE");
-          const spec = { id, image, writable: "tmpfs", limits: LIMITS } as const;
-          const handle = await driver.start(spec, new AbortController().signal);
-          handles.push(handle);
-          const sandbox = await attachSandbox(handle);
-          await sandbox.exec(["true"], { timeoutMs: 60_000, maxOutputBytes: 100 });
-          await sandbox.detach();
-        });
-        await Promise.all(handles.map((handle) => endSandbox(handle, { graceMs: 0 })));
-        report(name, atOnce, times, floor);
-      }
+  await using bundle = await sandboxBundle();
+  for (const atOnce of AT_ONCE) {
+    const floor = await measure(STARTS, atOnce, () => floorStart(required("ROLLOUTD_IMAGE")));
+    for (const name of ["apptainer", "bubblewrap"] as const) {
+      await using started = new Started();
+      const driver = bundle.driver(name);
+      const times = await measure(STARTS, atOnce, async () => {
+        await started.firstCommand(await driver.start(bundle.spec(), NO_ABORT));
+      });
+      reportDirectory(name, atOnce, times, floor);
     }
-  } finally {
-    await removeTree(dataDir);
+    await warm(bundle, atOnce);
+  }
+  await fromSif(bundle);
+}
+
+/** Sandboxes that are ended together, after the measurement. */
+class Started {
+  readonly #handles: SandboxHandle[] = [];
+
+  async firstCommand(handle: SandboxHandle): Promise<void> {
+    this.#handles.push(handle);
+    const sandbox = await attachSandbox(handle);
+    await sandbox.exec(["true"], { timeoutMs: 60_000, maxOutputBytes: 100 });
+    await sandbox.detach();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.#handles.map((handle) => endSandbox(handle, { graceMs: 0 })));
   }
 }
 
-async function floorStart(): Promise<void> {
+async function floorStart(image: string): Promise<void> {
   const argv = [required("ROLLOUTD_APPTAINER"), "-q", "exec", "--userns"];
   const env = { PATH: "/usr/bin:/bin:/usr/sbin:/sbin", HOME: tmpdir() };
   const stdio: ["ignore", "ignore", "ignore"] = ["ignore", "ignore", "ignore"];
-  await Bun.spawn([...argv, required("ROLLOUTD_IMAGE"), "true"], { env, stdio }).exited;
+  await Bun.spawn([...argv, image, "true"], { env, stdio }).exited;
 }
 
 type Times = { eachMs: number[]; perSecond: number };
 
-async function measure(atOnce: number, start: (index: number) => Promise<void>): Promise<Times> {
+async function measure(
+  starts: number,
+  atOnce: number,
+  start: (index: number) => Promise<void>,
+): Promise<Times> {
   const eachMs: number[] = [];
-  let next = 0;
   const startMs = performance.now();
-  const lane = async () => {
-    while (next < STARTS) {
-      const beginMs = performance.now();
-      await start(next++);
-      eachMs.push(performance.now() - beginMs);
-    }
-  };
-  await Promise.all(Array.from({ length: atOnce }, lane));
-  return { eachMs, perSecond: (1000 * STARTS) / (performance.now() - startMs) };
+  await lanes(starts, atOnce, async (index) => {
+    const beginMs = performance.now();
+    await start(index);
+    eachMs.push(performance.now() - beginMs);
+  });
+  return { eachMs, perSecond: (1000 * starts) / (performance.now() - startMs) };
 }
 
-function report(
+function reportDirectory(
   name: "apptainer" | "bubblewrap",
   atOnce: number,
   { eachMs, perSecond }: Times,
@@ -85,7 +86,7 @@ function report(
   const near = { target: "p50 at most 1.15 of the floor", met: p50 <= 1.15 * floorMs };
   print({
     bench: "sandbox-start",
-    case: `${name}, ${atOnce} at once, ${perSecond.toFixed(0)}/s`,
+    case: `${name}, from a directory, ${atOnce} at once, ${perSecond.toFixed(0)}/s`,
     n: eachMs.length,
     p50,
     p99: percentile(eachMs, 0.99),
@@ -93,5 +94,58 @@ function report(
     against: `${FLOOR}: ${floorMs} ms, ${floor.perSecond.toFixed(0)}/s`,
     ratio: round(p50 / floorMs),
     ...(name === "apptainer" ? near : atOnce === 1 ? fast : many),
+  });
+}
+
+/** What a job does with a sandbox that was kept ready: check it, take it over, first command. */
+async function warm(bundle: SandboxBundle, atOnce: number): Promise<void> {
+  const driver = bundle.driver("bubblewrap");
+  const ready = new Map<number, WarmDriver>();
+  await lanes(STARTS, 8, async (index) => {
+    const spec = bundle.spec();
+    const kept = { handle: await driver.start(spec, NO_ABORT), spec };
+    ready.set(index, new WarmDriver(driver, kept, async () => {}));
+  });
+  await using started = new Started();
+  const { eachMs } = await measure(STARTS, atOnce, async (index) => {
+    const handle = await (ready.get(index) as WarmDriver).start(bundle.spec(), NO_ABORT);
+    await started.firstCommand(handle);
+  });
+  const p50 = percentile(eachMs, 0.5);
+  print({
+    bench: "sandbox-start",
+    case: `kept ready, ${atOnce} at once`,
+    ...{ n: eachMs.length, p50, p99: percentile(eachMs, 0.99), unit: "ms" },
+    ...(atOnce === 1 ? { target: "p50 at most 5 ms", met: p50 <= 5 } : {}),
+  });
+}
+
+/** As a job starts from a SIF that the node has unpacked once. */
+async function fromSif(bundle: SandboxBundle): Promise<void> {
+  const apptainer = required("ROLLOUTD_APPTAINER");
+  const sif = join(bundle.dataDir, "image.sif");
+  await makeSif(apptainer, required("ROLLOUTD_IMAGE"), sif);
+  const floor = await measure(SIF_STARTS, 1, () => floorStart(sif));
+  const cacheDir = join(bundle.dataDir, "images");
+  const images = new Images({ cacheDir, maxBytes: 1e12, mountAboveBytes: null, apptainer });
+  const driver = bundle.driver("apptainer");
+  await using started = new Started();
+  const start = async () => {
+    const { path, lock } = await images.acquire(sif, NO_ABORT);
+    using _held = lock;
+    await started.firstCommand(await driver.start(bundle.spec({ image: path }), NO_ABORT));
+  };
+  const first = await measure(1, 1, start);
+  const { eachMs } = await measure(SIF_STARTS, 1, start);
+  const p50 = percentile(eachMs, 0.5);
+  const floorMs = percentile(floor.eachMs, 0.5);
+  print({
+    bench: "sandbox-start",
+    case: `apptainer, from a SIF; the first ${round(percentile(first.eachMs, 0.5))} ms, with its unpacking`,
+    ...{ n: eachMs.length, p50, p99: percentile(eachMs, 0.99), unit: "ms" },
+    against: `${FLOOR} of the SIF: ${floorMs} ms`,
+    ratio: round(p50 / floorMs),
+    target: "p50 at most the floor",
+    met: p50 <= floorMs,
   });
 }

@@ -2,6 +2,10 @@ declare module "*.py" {
   const text: string;
   export default text;
 }
+declare module "*.sh" {
+  const text: string;
+  export default text;
+}
 declare module "*.md" {
   const text: string;
   export default text;

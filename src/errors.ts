@@ -10,17 +10,24 @@ export const ERRORS = {
   unknown_field: { status: 400, boundary: "client", retryable: false },
   model_folder_invalid: { status: 400, boundary: "client", retryable: false },
   unknown_task_kind: { status: 400, boundary: "client", retryable: false },
+  unauthorized: { status: 401, boundary: "client", retryable: false },
+  foreign_origin: { status: 403, boundary: "client", retryable: false },
   address_forbidden: { status: 400, boundary: "client", retryable: false },
   not_found: { status: 404, boundary: "client", retryable: false },
   method_not_allowed: { status: 405, boundary: "client", retryable: false },
   not_acceptable: { status: 406, boundary: "client", retryable: false },
   body_too_large: { status: 413, boundary: "client", retryable: false },
+  not_rescorable: { status: 409, boundary: "client", retryable: false },
   id_conflict: { status: 422, boundary: "client", retryable: false },
   too_many_waiting: { status: 429, boundary: "service", retryable: true },
   queue_full: { status: 429, boundary: "service", retryable: true },
 
   cancelled: { status: 200, boundary: "client", retryable: false },
   deadline_exceeded: { status: 200, boundary: "policy", retryable: false },
+
+  // How groups and batches of rollouts end besides.
+  not_needed: { status: 200, boundary: "client", retryable: false },
+  batch_exhausted: { status: 200, boundary: "client", retryable: false },
 
   instance_invalid: { status: 200, boundary: "task", retryable: false },
   image_not_found: { status: 200, boundary: "sandbox", retryable: false },
@@ -54,6 +61,7 @@ export const ERRORS = {
 
   context_exhausted: { status: 200, boundary: "policy", retryable: false },
 
+  task_failed: { status: 200, boundary: "task", retryable: false },
   outcome_too_large: { status: 200, boundary: "policy", retryable: false },
 
   verifier_failed: { status: 200, boundary: "verifier", retryable: true },
@@ -66,7 +74,9 @@ export const ERRORS = {
   shutting_down: { status: 503, boundary: "service", retryable: true },
   not_ready: { status: 503, boundary: "service", retryable: true },
   disk_full: { status: 507, boundary: "service", retryable: true },
+  task_module_invalid: { status: 500, boundary: "service", retryable: false },
   data_dir_in_use: { status: 500, boundary: "service", retryable: false },
+  data_damaged: { status: 500, boundary: "service", retryable: false },
   data_dir_unusable: { status: 500, boundary: "service", retryable: false },
   server_unreachable: { status: 503, boundary: "service", retryable: true },
   internal: { status: 500, boundary: "service", retryable: false },
@@ -113,6 +123,12 @@ export class ServiceError extends Error {
     if (this.mend !== undefined) body.mend = this.mend;
     return body;
   }
+}
+
+/** An error that nobody throws, because it is how something ends. */
+export function errorBodyOf(code: ErrorCode, message: string): ErrorBody {
+  const { boundary, retryable } = ERRORS[code];
+  return { code, message, boundary, retryable };
 }
 
 /** Turns whatever was thrown into plain data. A bug keeps its message, so that it can be reported. */

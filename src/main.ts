@@ -5,6 +5,7 @@ import { doctorCommand } from "./cli/doctor.ts";
 import { UsageError } from "./cli/flags.ts";
 import { imagesCommand } from "./cli/images.ts";
 import { jobsCommand } from "./cli/jobs.ts";
+import { prorlCommand } from "./cli/prorl.ts";
 import { runCommand } from "./cli/run.ts";
 import { schemaCommand } from "./cli/schema.ts";
 import { serveCommand } from "./cli/serve.ts";
@@ -24,6 +25,7 @@ const COMMANDS: Command[] = [
   doctorCommand,
   schemaCommand,
   verifyTemplateCommand,
+  prorlCommand,
   clientCommand,
   versionCommand,
 ];
@@ -77,7 +79,8 @@ async function runCommandSafely(command: Command, argv: string[]): Promise<numbe
     if (error instanceof ServiceError) {
       const mend = error.mend ? `; ${error.mend}` : "";
       process.stderr.write(`rolloutd ${command.name}: ${error.message}${mend}\n`);
-      return error.code === "server_unreachable" ? EXIT.unreachable : EXIT.failed;
+      if (error.code === "server_unreachable") return EXIT.unreachable;
+      return error.code === "data_damaged" ? EXIT.damaged : EXIT.failed;
     }
     process.stderr.write(`rolloutd ${command.name}: this is a bug, please report it\n`);
     process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);

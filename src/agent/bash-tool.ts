@@ -16,6 +16,9 @@ import {
 /** Of one command's output in memory: the window at four fifths needs more than the model gets to see. */
 const CAPTURE_BYTES = 1 << 20;
 
+/** What a kind does in a shell before the agent's first command is quick. */
+const START_LIMIT_MS = 30_000;
+
 /** How long input may take to end the command. */
 const INPUT_WAIT_MS = 10_000;
 
@@ -63,8 +66,14 @@ export function bashTool(context: ToolContext): Tool {
   };
 }
 
-function openShell(context: ToolContext): Promise<Shell> {
-  return needSandbox(context, "execute_bash").shell(context.signal);
+async function openShell(context: ToolContext): Promise<Shell> {
+  const { signal, shellStart } = context;
+  const shell = await needSandbox(context, "execute_bash").shell(signal);
+  if (shellStart !== undefined) {
+    const options = { timeoutMs: START_LIMIT_MS, maxOutputBytes: CAPTURE_BYTES, signal };
+    await shell.run(shellStart, options);
+  }
+  return shell;
 }
 
 /** The conversation with one shell. */

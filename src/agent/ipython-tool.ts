@@ -14,6 +14,7 @@ export const PYTHON_START_TIMEOUT_MS = 60_000;
 
 export function ipythonTool(context: ToolContext): Tool {
   let python: Python | undefined;
+  let fresh = true;
   return {
     schema: toolSchema(
       "execute_ipython_cell",
@@ -28,6 +29,11 @@ export function ipythonTool(context: ToolContext): Tool {
       const start = { startTimeoutMs: PYTHON_START_TIMEOUT_MS, signal: context.signal };
       python ??= await needSandbox(context, "execute_ipython_cell").python(start);
       const options = { timeoutMs, maxOutputBytes, signal: context.signal };
+      const { workdir } = context;
+      if (fresh && workdir !== undefined) {
+        await python.run(`import os; os.chdir(${JSON.stringify(workdir)})`, options);
+      }
+      fresh = false;
       return describeCell(await python.run(code, options), timeoutMs);
     },
   };

@@ -16,6 +16,10 @@ export type ToolResult = {
 export type ToolContext = {
   sandbox: Sandbox | null;
   limits: ToolLimits;
+  /** What a shell runs before its first command, unseen: `cd`, the environment. */
+  shellStart?: string;
+  /** Where an IPython session begins; otherwise in the home directory. */
+  workdir?: string;
   signal: AbortSignal;
 };
 

@@ -11,6 +11,8 @@ const FACTORIES: Record<ToolName, (context: ToolContext) => Tool> = {
   finish: finishTool,
 };
 
+export const TOOL_NAMES = Object.keys(FACTORIES) as ToolName[];
+
 export function createTools(names: readonly ToolName[], context: ToolContext): Tool[] {
   return names.map((name) => FACTORIES[name](context));
 }

@@ -1,9 +1,12 @@
 import { createHash, randomUUID } from "node:crypto";
+import { ServiceError } from "../errors.ts";
 import { rulesOf } from "../jobs/group.ts";
+import type { BatchSubmission } from "../pipeline/batches.ts";
 import type { GroupSubmission } from "../pipeline/groups.ts";
 import type { Submission } from "../pipeline/parts.ts";
+import { type BatchRequest, type GroupBase, splitBatch } from "../protocol/batch.ts";
 import { type GroupRequest, splitGroup } from "../protocol/group.ts";
-import { canonicalJson } from "../protocol/parse.ts";
+import { canonicalJson, inField } from "../protocol/parse.ts";
 import type { RolloutRequest } from "../protocol/rollout.ts";
 
 /**
@@ -30,6 +33,37 @@ export function acceptGroupWith(
       plan,
     };
   };
+}
+
+/** The same for a batch: its groups get their ids from it later. */
+export function acceptBatchWith(acceptGroup: (request: GroupRequest) => GroupSubmission) {
+  const acceptInstances = (base: GroupBase, instances: GroupRequest["instance"][]) =>
+    instances.map((instance, index) =>
+      inField(`instances[${index}]`, () => acceptGroup({ ...base, instance })),
+    );
+  const acceptBatch = (request: BatchRequest): BatchSubmission => {
+    const { id, ...body } = request;
+    const { plan, base } = splitBatch(request);
+    // Refused here even where the instances come later.
+    rulesOf(splitGroup({ ...base, instance: { data_source: "none" } }).plan);
+    if (!body.instances?.length && !body.open && body.carry_from === undefined) {
+      const mend = 'give some, or "open": true to add them later, or carry_from';
+      throw new ServiceError(
+        "invalid_field",
+        "instances: a batch without any can't reach its goal",
+        {
+          ...{ field: "instances", mend },
+        },
+      );
+    }
+    return {
+      ...{ plan, base, open: body.open ?? false, carryFrom: body.carry_from ?? null },
+      id: id ?? randomUUID(),
+      bodySha256: sha256(canonicalJson(body)),
+      groups: acceptInstances(base, body.instances ?? []),
+    };
+  };
+  return { acceptBatch, acceptInstances };
 }
 
 /** The same row has the same key whatever batch it is in: by its own id, or else by its content. */

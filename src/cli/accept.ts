@@ -3,8 +3,9 @@ import type { Config } from "../config.ts";
 import { ServiceError } from "../errors.ts";
 import type { Submission } from "../pipeline/parts.ts";
 import { canonicalJson } from "../protocol/parse.ts";
-import type { EngineRoute, RolloutRequest } from "../protocol/rollout.ts";
-import { taskKindByName, taskKindOf } from "../tasks/registry.ts";
+import { type EngineRoute, imageSchema, type RolloutRequest } from "../protocol/rollout.ts";
+import { goldenKind } from "../tasks/golden.ts";
+import { taskKindNamed, taskKindOf } from "../tasks/registry.ts";
 import { usesSandbox } from "../tasks/sandbox-plan.ts";
 import { taskSettings } from "./task-settings.ts";
 
@@ -20,9 +21,13 @@ export function acceptWith(config: Config, checkCallback: (url: string) => void)
   const settings = taskSettings(config);
   return (request, route) => {
     const { instance, sampling, agent, chat, image, tokens, limits = {} } = request;
-    const { task_kind } = request;
-    const kind = task_kind ? taskKindByName(task_kind) : taskKindOf(instance.data_source);
-    const plan = kind.sandboxes(kind.parse(instance), settings);
+    const { task_kind, golden } = request;
+    const named = task_kind ? taskKindNamed(task_kind) : taskKindOf(instance.data_source);
+    const kind = golden ? goldenKind(named, golden) : named;
+    const parsed = kind.parse(instance);
+    const plan = kind.sandboxes(parsed, settings);
+    if (golden) kind.golden?.(parsed, golden);
+    checkRowImage(plan.image);
     if (usesSandbox(plan) && !image && !plan.image && !config.image) {
       const mend = "set `image` in the rollout, or start the server with --image DIR";
       const message = `a ${kind.name} rollout needs an image, and the server has no default one`;
@@ -50,11 +55,18 @@ export function acceptWith(config: Config, checkCallback: (url: string) => void)
         needsBackend: kind.needsBackend,
         image: image ?? plan.image,
         instance: JSON.stringify(instance),
-        options: JSON.stringify({ sampling, agent, chat, image, tokens, route }),
+        options: JSON.stringify({ sampling, agent, chat, image, tokens, golden, route }),
         ...rowOptions(request),
       },
     };
   };
+}
+
+function checkRowImage(image: string | null): void {
+  const problem = image === null ? undefined : imageSchema.safeParse(image).error?.issues[0];
+  if (!problem) return;
+  const message = `the row's image "${image}" ${problem.message}`;
+  throw new ServiceError("invalid_field", message, { field: "instance" });
 }
 
 /** What is the queue's business and not the worker's. */

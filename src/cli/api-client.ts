@@ -1,9 +1,12 @@
 import { type ErrorBody, fromErrorBody, ServiceError } from "../errors.ts";
+import type { BatchView } from "../protocol/batch-view.ts";
+import type { GroupView } from "../protocol/group-view.ts";
 import type { RolloutView } from "../protocol/view.ts";
 import type { BackendView, DecisionView } from "../server/parts.ts";
 import type { Trajectory } from "../trajectory/record.ts";
 
 export type Page = { rollouts: RolloutView[]; next: number };
+export type GroupPage = { groups: GroupView[]; next: number; over: boolean };
 export type StatusView = {
   unfinished: number;
   finished_cursor: number;
@@ -41,8 +44,32 @@ export class ApiClient {
     return this.#call("DELETE", `/v1/rollouts/${encodeURIComponent(id)}`, query);
   }
 
+  rescore(id: string, query: Query = {}): Promise<RolloutView> {
+    return this.#call("POST", `/v1/rollouts/${encodeURIComponent(id)}/rescore`, query, {});
+  }
+
   list(query: Query): Promise<Page> {
     return this.#call("GET", "/v1/rollouts", query);
+  }
+
+  submitBatch(batch: Record<string, unknown>): Promise<BatchView> {
+    return this.#call("POST", "/v1/batches", {}, batch);
+  }
+
+  batch(id: string, query: Query = {}): Promise<BatchView> {
+    return this.#call("GET", `/v1/batches/${encodeURIComponent(id)}`, query);
+  }
+
+  addInstances(id: string, instances: Record<string, unknown>): Promise<{ added: number }> {
+    return this.#call("POST", `/v1/batches/${encodeURIComponent(id)}/instances`, {}, instances);
+  }
+
+  batchGroups(id: string, query: Query): Promise<GroupPage> {
+    return this.#call("GET", `/v1/batches/${encodeURIComponent(id)}/groups`, query);
+  }
+
+  cancelBatch(id: string): Promise<BatchView> {
+    return this.#call("DELETE", `/v1/batches/${encodeURIComponent(id)}`);
   }
 
   status(): Promise<StatusView> {
@@ -88,6 +115,8 @@ export class ApiClient {
   async #send(url: URL, method: string, body: unknown): Promise<Response> {
     const init: BunFetchRequestInit = { method, redirect: "error" };
     if (this.#unix) init.unix = this.#unix;
+    const token = process.env.ROLLOUTD_TOKEN;
+    if (token) init.headers = { authorization: `Bearer ${token}` };
     if (body !== undefined) init.body = JSON.stringify(body);
     try {
       return await fetch(url, { ...init, timeout: false } as BunFetchRequestInit);
@@ -110,6 +139,7 @@ function parse(text: string): unknown {
 export const DEFAULT_SERVER = "http://127.0.0.1:8006";
 
 export const SERVER_HELP = `  --server ADDRESS  http://host:port or the path of the Unix socket [${DEFAULT_SERVER}, or ROLLOUTD_SERVER]
+                    (a server with tokens: ROLLOUTD_TOKEN)
 `;
 
 export function clientFor(server: string | undefined): ApiClient {

@@ -15,4 +15,10 @@ export type Command = {
   run(argv: string[], context: CliContext): Promise<number>;
 };
 
-export const EXIT = { done: 0, failed: 1, usage: 2, unreachable: 69, bug: 70 } as const;
+export const EXIT = {
+  ...{ done: 0, failed: 1, usage: 2, unreachable: 69, bug: 70 },
+  /** The database is damaged. */
+  damaged: 74,
+  /** The service stopped with work that its next start goes on with. */
+  cut: 75,
+} as const;

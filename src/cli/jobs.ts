@@ -5,19 +5,23 @@ import { parseFlags, refuseExtra, UsageError, wholeNumber } from "./flags.ts";
 import { formatTable, seconds } from "./table.ts";
 
 const WATCH_WAIT_MS = 30_000;
+/** Rescores that are waited for at once. */
+const AT_ONCE = 32;
 
 export const jobsCommand: Command = {
   name: "jobs",
-  summary: "list, get, watch and cancel rollouts",
+  summary: "list, get, watch, cancel and rescore rollouts",
   help: `Usage: rolloutd jobs list [--state STATE[,STATE]] [--limit N] [--after CURSOR]
        rolloutd jobs get ID [--trajectory]
        rolloutd jobs watch ID
        rolloutd jobs cancel ID...
+       rolloutd jobs rescore ID...
 
   list    in the order of submission; states are pending, active, succeeded, failed, cancelled
   get     one rollout, or with --trajectory what happened in it, as JSON
   watch   waits for its end; exit code 1 unless it succeeded
   cancel  asks for the end and waits for it
+  rescore EVAL again from what RUN left, without the model, as a rollout of its own; the old verdict stays
 
 ${SERVER_HELP}  --json            JSON instead of a table
 `,
@@ -64,6 +68,12 @@ ${SERVER_HELP}  --json            JSON instead of a table
         print(await Promise.all(ids.map((id) => client.cancel(id, { wait_ms }))));
         return EXIT.done;
       }
+      case "rescore": {
+        if (ids.length === 0) throw new UsageError("rescore takes the ids of rollouts");
+        const views = await inTurn(ids, AT_ONCE, (id) => rescore(client, id));
+        print(views);
+        return views.every(({ state }) => state === "succeeded") ? EXIT.done : EXIT.failed;
+      }
       default:
         throw new UsageError(action ? `there is no action "${action}"` : "an action is missing");
     }
@@ -82,6 +92,24 @@ async function watch(client: ApiClient, id: string): Promise<RolloutView> {
     if (view.finished_at !== null) return view;
     process.stderr.write(`${view.stage}/${view.state}, attempt ${view.attempt}\n`);
   }
+}
+
+async function rescore(client: ApiClient, id: string): Promise<RolloutView> {
+  const view = await client.rescore(id, { wait_ms: WATCH_WAIT_MS });
+  return view.finished_at === null ? await watch(client, view.id) : view;
+}
+
+/** `work` for each, so many at once; results in the order of `items`. */
+async function inTurn<T, R>(
+  items: T[],
+  atOnce: number,
+  work: (item: T) => Promise<R>,
+): Promise<R[]> {
+  const results: R[] = [];
+  for (let at = 0; at < items.length; at += atOnce) {
+    results.push(...(await Promise.all(items.slice(at, at + atOnce).map(work))));
+  }
+  return results;
 }
 
 function table(views: RolloutView[]): string {

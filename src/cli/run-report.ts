@@ -30,10 +30,10 @@ function outcomeOf({ reward, error, state }: RolloutResult): string {
   return error?.code ?? state;
 }
 
-function problemOf({ instance }: RolloutResult): string {
-  const { prompt, data_source } = instance;
+export function problemOf({ instance }: Pick<RolloutResult, "instance">): string {
+  const { prompt, instance_id, data_source } = instance;
   const first = Array.isArray(prompt) ? prompt[0]?.content : prompt;
-  const text = String(first ?? data_source).replace(/\s+/g, " ");
+  const text = String(first ?? instance_id ?? data_source).replace(/\s+/g, " ");
   return text.length <= PROBLEM_WIDTH ? text : `${text.slice(0, PROBLEM_WIDTH - 1)}…`;
 }
 

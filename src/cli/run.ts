@@ -7,7 +7,14 @@ import { parseFlags, UsageError, wholeNumber } from "./flags.ts";
 import { imageArgument } from "./image-argument.ts";
 import { Progress } from "./progress.ts";
 import { readRows } from "./rows.ts";
-import { collect, type PlannedRollout, planRollouts } from "./run-collect.ts";
+import { runBatch } from "./run-batch.ts";
+import {
+  collect,
+  isGolden,
+  type PlannedRollout,
+  planRollouts,
+  rolloutTemplate,
+} from "./run-collect.ts";
 import { formatSummary, formatTrajectory } from "./run-report.ts";
 import { startService } from "./service.ts";
 
@@ -27,7 +34,7 @@ const OWN_SERVER = [
 export const runCommand: Command = {
   name: "run",
   summary: "run the rows of a JSONL file and collect rewards and trajectories",
-  help: `Usage: rolloutd run ROWS.jsonl (--server ADDRESS | --backend URL [--model NAME]) [flags]
+  help: `Usage: rolloutd run ROWS.jsonl (--server ADDRESS | --backend URL [--model NAME] | --golden) [flags]
 
 Each line of ROWS.jsonl is a dataset row; its data_source chooses the task kind. With --server the rows go
 to a running service; otherwise run starts one of its own, which ends with it. The result is one line of
@@ -42,12 +49,16 @@ JSON per rollout: row, sample, reward, error, timings and trajectory.
   --image IMAGE        of the sandboxes: a name, a path, … (see rolloutd images --help)
   --apptainer PROGRAM  by default the one on PATH
   --samples N          rollouts per row; sample k has seed SEED + k [1]
+  --informative N      until N groups are informative, that is, their rewards differ; then one group a line
+  --group-size N       rollouts per group, with --informative
   --seed SEED          [0]
   --temperature T, --top-p P, --max-tokens N
                        sampling parameters; what is left out is the engine's default
   --max-turns N        calls of the model per rollout
   --run-limit-ms MS    time limit of RUN, per rollout
   --limit N            only the first N rows
+  --golden             no model: scores the rows' own solutions, which must earn 1, and no work at all, which must
+                       earn 0, and so checks rows, images and tests; exit code 1 where one does not
   --id-prefix PREFIX   rollouts are named PREFIX-ROW-SAMPLE; the same prefix again adopts them
   --out FILE           where the results go [rollouts-PREFIX.jsonl]
   --show N             print N trajectories at the end [0]
@@ -61,13 +72,13 @@ for.
     const [path] = positionals;
     if (path === undefined || positionals.length > 1)
       throw new UsageError("one file of rows is needed");
-    if (!values.server && !values.backend) {
+    if (!values.server && !values.backend && !values.golden) {
       throw new UsageError("--server ADDRESS or --backend URL is needed");
     }
     const limit = values.limit === undefined ? undefined : wholeNumber("--limit", values.limit, 1);
     const rows = readRows(path).slice(0, limit);
     const prefix = values["id-prefix"] ?? `run-${crypto.randomUUID().slice(0, 8)}`;
-    const planned = planRollouts(rows, {
+    const plan = {
       prefix,
       samples: wholeNumber("--samples", values.samples, 1),
       seed: wholeNumber("--seed", values.seed),
@@ -79,11 +90,23 @@ for.
       maxTurns: decimal("--max-turns", values["max-turns"]),
       runLimitMs: decimal("--run-limit-ms", values["run-limit-ms"]),
       image: values.server && values.image ? imageArgument(values.image, "image") : undefined,
-    });
+      golden: values.golden === true,
+    };
     await using server = await serverFor(values, context);
-    const options = { json: values.json === true, show: wholeNumber("--show", values.show) };
+    const json = values.json === true;
+    if (values.informative !== undefined) {
+      const size = values["group-size"] ?? values.samples;
+      return await runBatch(server.client, rows, {
+        ...{ id: prefix, template: rolloutTemplate(plan), json },
+        groupSize: wholeNumber("--group-size", size, 1),
+        informative: wholeNumber("--informative", values.informative, 1),
+        out: values.out ?? `groups-${prefix}.jsonl`,
+      });
+    }
+    const show = wholeNumber("--show", values.show);
+    const options = { json, show, golden: values.golden === true };
     const out = values.out ?? `rollouts-${prefix}.jsonl`;
-    return await perform(server.client, planned, out, options);
+    return await perform(server.client, planRollouts(rows, plan), out, options);
   },
 };
 
@@ -97,6 +120,8 @@ const FLAGS = {
   image: { type: "string" },
   apptainer: { type: "string" },
   samples: { type: "string", default: "1" },
+  "group-size": { type: "string" },
+  informative: { type: "string" },
   seed: { type: "string", default: "0" },
   temperature: { type: "string" },
   "top-p": { type: "string" },
@@ -107,6 +132,7 @@ const FLAGS = {
   "id-prefix": { type: "string" },
   out: { type: "string" },
   show: { type: "string", default: "0" },
+  golden: { type: "boolean" },
   json: { type: "boolean" },
 } as const;
 
@@ -114,7 +140,7 @@ async function perform(
   client: ApiClient,
   planned: PlannedRollout[],
   out: string,
-  { json, show }: { json: boolean; show: number },
+  { json, show, golden }: { json: boolean; show: number; golden: boolean },
 ): Promise<number> {
   const { finished_cursor: cursor } = await client.status();
   const submitted = [];
@@ -140,7 +166,8 @@ async function perform(
   const broken = results.some(
     ({ error }) => error && !["policy", "client"].includes(error.boundary),
   );
-  return broken || stopped.interrupted() ? EXIT.failed : EXIT.done;
+  const unfit = golden && !results.every(isGolden);
+  return broken || unfit || stopped.interrupted() ? EXIT.failed : EXIT.done;
 }
 
 /** Ctrl-C cancels what is left; the results that are there are still written. */

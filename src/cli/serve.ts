@@ -9,8 +9,9 @@ export const serveCommand: Command = {
   summary: "run the service on this node (TCP and Unix socket)",
   help: `Usage: rolloutd serve [flags]
 
-Runs until SIGTERM or SIGINT: then it takes no new work, lets running jobs end for --drain-ms, and hands
-the rest back to its queue, where the next start goes on with them. A second signal skips the wait.
+Runs until SIGTERM, SIGINT, or Slurm's early signal (SIGUSR1, SIGUSR2): then it takes no new work, lets
+running jobs end for --drain-ms, and hands the rest back to its queue, where the next start goes on with
+them. A second signal skips the wait. Exit code 0: nothing was cut; 75: jobs were handed back.
 
   --config FILE  settings as TOML
   --json         print the addresses as one JSON object
@@ -30,7 +31,7 @@ ${settingsHelp()}`,
     const second = nextSignal();
     const { handedBack } = await service.shutDown(config.drain_ms, second);
     log.info("stopped", { handed_back: handedBack });
-    return EXIT.done;
+    return handedBack === 0 ? EXIT.done : EXIT.cut;
   },
 };
 
@@ -41,9 +42,11 @@ function announce({ url, socket }: Service, asJson: boolean): void {
   process.stdout.write(`${line}\n`);
 }
 
+/** The last two are what Slurm is told to send ahead of a job's end (`--signal=B:USR1@120`). */
+const STOP_SIGNALS = ["SIGTERM", "SIGINT", "SIGUSR1", "SIGUSR2"] as const;
+
 function nextSignal(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
-    for (const signal of ["SIGTERM", "SIGINT"] as const)
-      process.once(signal, () => resolve(signal));
+    for (const signal of STOP_SIGNALS) process.once(signal, () => resolve(signal));
   });
 }

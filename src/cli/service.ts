@@ -3,6 +3,8 @@ import { join } from "node:path";
 import { type Config, flagOf, type SettingName } from "../config.ts";
 import { ServiceError, toErrorBody } from "../errors.ts";
 import { systemClock } from "../lib/clock.ts";
+import { isMemoryTight } from "../lib/memory.ts";
+import { Janitor } from "../pipeline/janitor.ts";
 import type { WorkerSettings } from "../pipeline/messages.ts";
 import { recoverJobs } from "../pipeline/recovery.ts";
 import { Scheduler } from "../pipeline/scheduler.ts";
@@ -12,13 +14,18 @@ import { endReported } from "../sandbox/end-reported.ts";
 import type { ImageSettings } from "../sandbox/images/images.ts";
 import { imageOnNode } from "../sandbox/images/on-node.ts";
 import { reapSandboxes } from "../sandbox/reaper.ts";
+import { watchParked } from "../sandbox/watchdog.ts";
 import { createApp } from "../server/app.ts";
 import { Gate } from "../server/gate.ts";
 import { type Listening, listen } from "../server/listen.ts";
+import { TokenFile } from "../server/tokens.ts";
+import { prepareFolder } from "../store/database.ts";
+import { DiskRoom } from "../store/disk-room.ts";
 import { Store } from "../store/store.ts";
+import { loadTaskModules } from "../tasks/load-modules.ts";
 import type { Log } from "../telemetry/log.ts";
 import { acceptWith } from "./accept.ts";
-import { acceptGroupWith } from "./accept-group.ts";
+import { acceptBatchWith, acceptGroupWith } from "./accept-group.ts";
 import { startBalancing } from "./balancing.ts";
 import { callbackService } from "./callback-service.ts";
 import type { CliContext } from "./command.ts";
@@ -45,8 +52,14 @@ export async function startService(
   context: CliContext,
 ): Promise<Service> {
   const settings = workerSettings(config);
+  await loadTaskModules(settings.tasks.modules);
   const callbacks = callbackService(config, process.env);
-  const store = new Store(config.data_dir);
+  const socket = config.socket ?? join(config.data_dir, "rolloutd.sock");
+  const address = { ...tcpAddress(config), socket, maxRequests: config.max_requests };
+  prepareFolder(config.data_dir);
+  const limits = { floorBytes: config.disk_floor_bytes, ballastBytes: config.disk_ballast_bytes };
+  const room = new DiskRoom(config.data_dir, limits, (state) => log.warn("disk", { state }));
+  const store = new Store(config.data_dir, config.recover);
   const clock = systemClock();
   const reaped = await reapSandboxes(sandboxRoot(config.data_dir));
   const recovered = recoverJobs(store, clock, config.max_crashes);
@@ -63,11 +76,16 @@ export async function startService(
     clock,
     log,
     backends: desk,
-    sandboxes: { kill: killSandbox, end: (handle) => endReported(handle, log) },
+    sandboxes: {
+      kill: killSandbox,
+      watch: (handle) => watchParked(handle, settings.sandbox),
+      end: (handle) => endReported(handle, log),
+    },
     imageOnNode: (image) => {
       const chosen = image || settings.defaultImage;
       return chosen && imageOnNode(settings.images.cacheDir, chosen);
     },
+    isTight: isMemoryTight,
     spawn: (stage) => context.spawnWorker(stage, settings),
     settings: {
       pools: {
@@ -78,30 +96,38 @@ export async function startService(
       startsAtOnce: config.starts_at_once,
       imagesAtOnce: config.images_at_once,
       maxSandboxesAhead: config.max_sandboxes_ahead,
+      warmSandboxes: config.warm_sandboxes,
       maxQueuedJobs: config.max_queued_jobs,
+      carryLimitMs: config.carry_limit_ms,
       cancelGraceMs: config.cancel_grace_ms,
+      stallMs: config.worker_stall_ms,
     },
+    room,
     onFatal: (error) => die(error, log),
   });
   const accept = acceptWith(config, callbacks.check);
+  const keep = { ms: config.retention_ms, bytes: config.retention_bytes };
+  const janitor = new Janitor({ store, clock, log, keep });
   const delivery = callbacks.start(store, clock, log);
   const maxBodyBytes = config.max_body_bytes;
+  const acceptGroup = acceptGroupWith(accept);
   const app = createApp({
     ...{ store, scheduler, backends, weights, accept, maxBodyBytes, version: VERSION },
-    acceptGroup: acceptGroupWith(accept),
+    acceptGroup,
+    ...acceptBatchWith(acceptGroup),
     gate: new Gate({ maxWaiting: config.max_waiting, maxStreams: config.max_streams }),
   });
   mountCompat(app, config, { store, scheduler, backends, addresses, accept });
-  const socket = config.socket ?? join(config.data_dir, "rolloutd.sock");
   const stopPipeline = async (graceMs: number, hurry: Promise<unknown>) => {
     const result = await scheduler.drain(graceMs, hurry);
     delivery?.stop();
+    janitor[Symbol.dispose]();
+    room[Symbol.dispose]();
     balancing.stop();
     // The threads are gone, and with them what was still being deleted in the background.
     await reapSandboxes(sandboxRoot(config.data_dir));
     return result;
   };
-  const address = { host: config.host, port: config.port, socket };
   const listening = await listen(app, address).catch(async (error) => {
     await stopPipeline(0, Promise.resolve());
     store[Symbol.dispose]();
@@ -116,6 +142,19 @@ export async function startService(
       return result;
     },
   };
+}
+
+/** Who may use the TCP port, and how. @throws ServiceError `invalid_field` */
+function tcpAddress(config: Config) {
+  const { host, port, token_file, tls_cert, tls_key, allow_anonymous: anonymous } = config;
+  if ((tls_cert === undefined) !== (tls_key === undefined)) {
+    const mend = "set both, or neither";
+    const message = "tls_cert and tls_key belong together";
+    throw new ServiceError("invalid_field", message, { field: "tls_cert", mend });
+  }
+  const tokens = token_file === undefined ? null : new TokenFile(token_file);
+  const tls = tls_cert && tls_key ? { certFile: tls_cert, keyFile: tls_key } : null;
+  return { host, port, tokens, tls, anonymous };
 }
 
 /** @throws ServiceError `sandbox_unavailable` for a setting that can't be. */

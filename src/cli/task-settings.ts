@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import type { Config } from "../config.ts";
 import { ServiceError } from "../errors.ts";
 import type { TaskSettings } from "../tasks/settings.ts";
@@ -5,9 +6,15 @@ import type { TaskSettings } from "../tasks/settings.ts";
 /** @throws ServiceError `invalid_field` */
 export function taskSettings(config: Config): TaskSettings {
   return {
+    modules: listed(config.tasks ?? "").map((path) => resolve(path)),
     images: keyedTexts("task_images", config.task_images ?? ""),
     tests: { totalMs: config.tests_total_ms, memoryBytes: config.test_memory_bytes },
     judge: judgeSettings(config),
+    http: {
+      rewardServers: urls("reward_servers", config.reward_servers ?? ""),
+      allowedUrls: urls("task_urls", config.task_urls ?? ""),
+      timeoutMs: config.reward_server_ms,
+    },
     agent: {
       maxTurns: config.agent_max_turns ?? null,
       stuck: config.agent_stuck,
@@ -31,12 +38,23 @@ function judgeSettings(config: Config): TaskSettings["judge"] {
   return { url, model, apiKeyEnv, timeoutMs: config.judge_ms, maxTokens: config.judge_max_tokens };
 }
 
+function urls(field: string, text: string): string[] {
+  return listed(text).map((url) => {
+    if (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)) return url;
+    const message = `${field}: "${url}" is no http or https URL`;
+    throw new ServiceError("invalid_field", message, { field });
+  });
+}
+
+function listed(text: string): string[] {
+  return text.split(",").flatMap((part) => part.trim() || []);
+}
+
 /** `a=x,b=y` as an object. */
 function keyedTexts(field: string, text: string): Record<string, string> {
-  const entries = text.split(",").flatMap((part): [string, string][] => {
-    if (part.trim() === "") return [];
+  const entries = listed(text).map((part): [string, string] => {
     const at = part.indexOf("=");
-    if (at > 0) return [[part.slice(0, at).trim(), part.slice(at + 1).trim()]];
+    if (at > 0) return [part.slice(0, at).trim(), part.slice(at + 1).trim()];
     const mend = "write KIND=VALUE, with commas between several";
     throw new ServiceError("invalid_field", `${field}: "${part}" has no =`, { field, mend });
   });

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import array
 import asyncio
+import contextlib
 import http.client
 import json
 import os
@@ -38,9 +39,13 @@ except ImportError:
     msgpack = None
 
 __all__ = [
+    "AsyncBatch",
     "AsyncClient",
+    "Batch",
     "Client",
     "Done",
+    "Group",
+    "Member",
     "RolloutdError",
     "Sample",
     "Trajectory",
@@ -198,6 +203,64 @@ class Done:
         return self.rollout["reward"]
 
 
+@dataclass(frozen=True)
+class Member:
+    """The rollout that stands for one sample of a group.
+
+    `reward` is what EVAL gave, `shaped_reward` that with the penalty for its length; both are None where it
+    does not count, and `advantage` too.
+    """
+
+    sample: int
+    reward: Optional[float]
+    shaped_reward: Optional[float]
+    advantage: Optional[float]
+    rollout: Optional[Json]
+    trajectory: Optional[Trajectory]
+
+
+class Group:
+    """The rollouts of one instance, compared with each other; `raw` is the whole view of the service."""
+
+    def __init__(self, raw: Json) -> None:
+        self.raw = raw
+
+    @property
+    def id(self) -> str:
+        return self.raw["id"]
+
+    @property
+    def instance(self) -> Json:
+        return self.raw["instance"]
+
+    @property
+    def complete(self) -> bool:
+        """False where it was cancelled, pruned, or could not be completed: `raw["error"]` says why."""
+        return self.raw["state"] == "complete"
+
+    @property
+    def informative(self) -> Optional[bool]:
+        return self.raw["informative"]
+
+    @property
+    def rewards(self) -> List[float]:
+        return self.raw["rewards"]
+
+    @property
+    def members(self) -> List[Member]:
+        return [
+            Member(
+                member["sample"],
+                member["reward"],
+                member["shaped_reward"],
+                member["advantage"],
+                member["rollout"],
+                Trajectory(member["trajectory"]) if member.get("trajectory") else None,
+            )
+            for member in self.raw["members"]
+        ]
+
+
 # ---------------------------------------------------------------------------------------------------------
 # What is asked, apart from how. An operation is a generator of requests that is given their answers, so that
 # the blocking and the asyncio client do the same thing.
@@ -296,6 +359,37 @@ def _run(request: Json, timeout_s: Optional[float]) -> _Operation[Done]:
     [rollout] = yield from _submit_many([request])
     finished = yield from _wait(rollout["id"], timeout_s)
     return Done(finished, (yield from _trajectory_or_none(finished["id"])))
+
+
+def _run_group(request: Json, advantages: Optional[str]) -> _Operation[Group]:
+    body = _with_id(request)
+    yield from _call("POST", "/v1/groups", body)
+    query = {"advantages": advantages, "trajectories": "true", "wait_ms": int(_POLL_S * 1000)}
+    path = f"/v1/groups/{_quoted(body['id'])}{_query(**query)}"
+    while True:
+        group = yield from _call("GET", path, wait_s=_POLL_S)
+        if group["finished_at"] is not None:
+            return Group(group)
+
+
+def _groups_page(
+    batch_id: str, after: int, advantages: Optional[str]
+) -> _Operation[Tuple[List[Group], int, bool]]:
+    wait_ms = int(_POLL_S * 1000)
+    query = {"after": after, "advantages": advantages, "trajectories": "true", "wait_ms": wait_ms}
+    path = f"/v1/batches/{_quoted(batch_id)}/groups{_query(**query)}"
+    page = yield from _call("GET", path, wait_s=_POLL_S)
+    return [Group(group) for group in page["groups"]], page["next"], page["over"]
+
+
+def _append(batch_id: str, instances: List[Json], at: int, close: bool) -> _Operation[Json]:
+    body = {"instances": instances, "at": at, "close": close}
+    return (yield from _call("POST", f"/v1/batches/{_quoted(batch_id)}/instances", body))
+
+
+def _change_weights(route: str, mode: str, wait_s: float, **fields: Any) -> _Operation[Json]:
+    body = {"mode": mode, "wait_ms": int(wait_s * 1000), **fields}
+    return (yield from _call("POST", f"/v1/weights{route}", body, wait_s=wait_s))
 
 
 def _cursor() -> _Operation[int]:
@@ -502,6 +596,53 @@ class Client:
     def status(self) -> Json:
         return self._do(_call("GET", "/v1/status"))
 
+    def cancel_where(self, **filters: Any) -> Json:
+        """All unfinished rollouts of a label (`label="step:7"`), also by `state` and `kind`."""
+        return self._do(_call("DELETE", f"/v1/rollouts{_query(**filters)}"))
+
+    def renew(self, **what: Any) -> Json:
+        """Renews leases, by `ids` or by `labels`."""
+        return self._do(_call("POST", "/v1/rollouts/renew", what))
+
+    def run_group(self, request: Json, advantages: Optional[str] = None) -> Group:
+        """`request` is a rollout's with `num_samples`. `advantages`: `grpo`, `rloo` or `dapo`."""
+        return self._do(_run_group(request, advantages))
+
+    def batch(self, request: Json) -> "Batch":
+        """Begins a batch: instances, a `goal` of informative groups, and what each rollout is."""
+        raw = self._do(_call("POST", "/v1/batches", _with_id(request)))
+        return Batch(self, raw, len(request.get("instances", [])))
+
+    def weights(self) -> Json:
+        """The version that new calls are stamped with, and whether they wait."""
+        return self._do(_call("GET", "/v1/weights"))
+
+    def announce_weights(self, version: Any, mode: str = "drain", wait_s: float = 600.0) -> Json:
+        """The engines have new weights. Calls that run end first (`drain`), are resumed (`abort`) or stay (`keep`)."""
+        return self._do(_change_weights("", mode, wait_s, version=version))
+
+    @contextlib.contextmanager
+    def new_weights(
+        self, version: Any, mode: str = "drain", wait_s: float = 600.0
+    ) -> Iterator[None]:
+        """Calls wait while the block updates the engines, and go on under `version` after it."""
+        self._do(_change_weights("/pause", mode, wait_s))
+        try:
+            yield
+        except BaseException:
+            self._do(_call("POST", "/v1/weights/resume"))
+            raise
+        self._do(_change_weights("", mode, wait_s, version=version))
+
+    def instances(self, **filters: Any) -> List[Json]:
+        """How hard each instance was so far, over all batches."""
+        return self._do(_call("GET", f"/v1/instances{_query(**filters)}"))["instances"]
+
+    def drain_backend(self, backend_id: str, move: bool = False) -> Json:
+        """No new rollouts go there; with `move` those that are there go on elsewhere."""
+        query = _query(trajectories="move" if move else None)
+        return self._do(_call("POST", f"/v1/backends/{_quoted(backend_id)}/drain{query}"))
+
     def _done(self, rollout: Json) -> Done:
         return Done(rollout, self._do(_trajectory_or_none(rollout["id"])))
 
@@ -669,6 +810,46 @@ class AsyncClient:
     async def status(self) -> Json:
         return await self._do(_call("GET", "/v1/status"))
 
+    async def cancel_where(self, **filters: Any) -> Json:
+        return await self._do(_call("DELETE", f"/v1/rollouts{_query(**filters)}"))
+
+    async def renew(self, **what: Any) -> Json:
+        return await self._do(_call("POST", "/v1/rollouts/renew", what))
+
+    async def run_group(self, request: Json, advantages: Optional[str] = None) -> Group:
+        return await self._do(_run_group(request, advantages))
+
+    async def batch(self, request: Json) -> "AsyncBatch":
+        raw = await self._do(_call("POST", "/v1/batches", _with_id(request)))
+        return AsyncBatch(self, raw, len(request.get("instances", [])))
+
+    async def weights(self) -> Json:
+        return await self._do(_call("GET", "/v1/weights"))
+
+    async def announce_weights(
+        self, version: Any, mode: str = "drain", wait_s: float = 600.0
+    ) -> Json:
+        return await self._do(_change_weights("", mode, wait_s, version=version))
+
+    @contextlib.asynccontextmanager
+    async def new_weights(
+        self, version: Any, mode: str = "drain", wait_s: float = 600.0
+    ) -> AsyncIterator[None]:
+        await self._do(_change_weights("/pause", mode, wait_s))
+        try:
+            yield
+        except BaseException:
+            await self._do(_call("POST", "/v1/weights/resume"))
+            raise
+        await self._do(_change_weights("", mode, wait_s, version=version))
+
+    async def instances(self, **filters: Any) -> List[Json]:
+        return (await self._do(_call("GET", f"/v1/instances{_query(**filters)}")))["instances"]
+
+    async def drain_backend(self, backend_id: str, move: bool = False) -> Json:
+        query = _query(trajectories="move" if move else None)
+        return await self._do(_call("POST", f"/v1/backends/{_quoted(backend_id)}/drain{query}"))
+
     async def _done(self, rollout: Json) -> Done:
         return Done(rollout, await self._do(_trajectory_or_none(rollout["id"])))
 
@@ -723,6 +904,79 @@ class AsyncClient:
         else:
             self._idle.append(stream)
         return response
+
+
+class Batch:
+    """A stream of instances on its way to a goal of informative groups."""
+
+    def __init__(self, client: Client, raw: Json, instances: int) -> None:
+        self._client = client
+        self.id: str = raw["id"]
+        # Where the next instance goes; a service that restarts does not add any twice.
+        self._instances = instances
+
+    def groups(self, advantages: Optional[str] = None, after: int = 0) -> Iterator[Group]:
+        """Each informative group once, as it is complete, until the goal is reached or the batch fails.
+
+        :raises RolloutdError: when the batch ends without reaching its goal.
+        """
+        over = False
+        while not over:
+            operation = _groups_page(self.id, after, advantages)
+            page, after, over = self._client._do(operation)
+            yield from page
+        _require_goal(self.status())
+
+    def append(self, instances: List[Json], close: bool = False) -> Json:
+        """More instances, of a batch that was begun with `"open": True`; `close` says they are the last."""
+        answer = self._client._do(_append(self.id, instances, self._instances, close))
+        self._instances += len(instances)
+        return answer
+
+    def status(self) -> Json:
+        return self._client.call("GET", f"/v1/batches/{_quoted(self.id)}")
+
+    def cancel(self) -> Json:
+        return self._client.call("DELETE", f"/v1/batches/{_quoted(self.id)}")
+
+
+class AsyncBatch:
+    """The same for asyncio."""
+
+    def __init__(self, client: AsyncClient, raw: Json, instances: int) -> None:
+        self._client = client
+        self.id: str = raw["id"]
+        self._instances = instances
+
+    async def groups(
+        self, advantages: Optional[str] = None, after: int = 0
+    ) -> AsyncIterator[Group]:
+        over = False
+        while not over:
+            operation = _groups_page(self.id, after, advantages)
+            page, after, over = await self._client._do(operation)
+            for group in page:
+                yield group
+        _require_goal(await self.status())
+
+    async def append(self, instances: List[Json], close: bool = False) -> Json:
+        operation = _append(self.id, instances, self._instances, close)
+        answer = await self._client._do(operation)
+        self._instances += len(instances)
+        return answer
+
+    async def status(self) -> Json:
+        return await self._client.call("GET", f"/v1/batches/{_quoted(self.id)}")
+
+    async def cancel(self) -> Json:
+        return await self._client.call("DELETE", f"/v1/batches/{_quoted(self.id)}")
+
+
+def _require_goal(batch: Json) -> None:
+    if batch["state"] == "complete":
+        return
+    missing = {"code": "batch_incomplete", "message": f"the batch is {batch['state']}"}
+    raise RolloutdError(batch.get("error") or missing)
 
 
 class _Stream:

@@ -1,5 +1,4 @@
-import type { ErrorBody, ErrorCode } from "../errors.ts";
-import { ERRORS } from "../errors.ts";
+import { type ErrorBody, errorBodyOf } from "../errors.ts";
 import type { Ending, Job, Stage } from "./job.ts";
 import { activeLeftMs, isFinal, stageLimitMs } from "./job.ts";
 import { backoffMs, isWorthRetrying } from "./retry.ts";
@@ -8,6 +7,8 @@ export type JobEvent =
   | { type: "stage_started" }
   | { type: "stage_succeeded" }
   | { type: "stage_failed"; error: ErrorBody }
+  /** While the job waited for the stage that was to work in it. */
+  | { type: "sandbox_lost"; error: ErrorBody }
   /** A cancel, a passed deadline or a shutdown: the first rung of the ladder. */
   | { type: "end_requested"; ending: Ending; reason?: string }
   /** The service starts and finds the job as its predecessor left it. */
@@ -37,6 +38,9 @@ export function transition(job: Job, event: JobEvent, nowMs: number): Job {
     case "stage_failed":
       expect(job, "active", event);
       if (job.ending !== null) return conclude(job, nowMs);
+      return failAttempt(settle(job, nowMs), event.error, nowMs);
+    case "sandbox_lost":
+      expect(job, "pending", event);
       return failAttempt(settle(job, nowMs), event.error, nowMs);
     case "end_requested":
       return requestEnd(job, event, nowMs);
@@ -111,7 +115,7 @@ function recover(job: Job, event: Extract<JobEvent, { type: "recovered" }>, nowM
     return finish(
       { ...settle(job, nowMs), crashes },
       "failed",
-      errorOf("crash_limit", message),
+      errorBodyOf("crash_limit", message),
       nowMs,
     );
   }
@@ -170,7 +174,7 @@ const DEADLINE_BOUNDARY = { init: "sandbox", run: "policy", eval: "verifier" } a
 
 function deadlineError(job: Job): ErrorBody {
   const boundary = job.state === "pending" ? "service" : DEADLINE_BOUNDARY[job.stage];
-  const error = errorOf("deadline_exceeded", describe(job, `ended by ${passedLimit(job)}`));
+  const error = errorBodyOf("deadline_exceeded", describe(job, `ended by ${passedLimit(job)}`));
   return { ...error, boundary, retryable: boundary !== "policy" };
 }
 
@@ -186,14 +190,9 @@ function passedLimit(job: Job): string {
 
 function cancelError(job: Job): ErrorBody {
   const why = job.endingReason === null ? "" : `: ${job.endingReason}`;
-  return errorOf("cancelled", `${describe(job, "cancelled")}${why}`);
+  return errorBodyOf("cancelled", `${describe(job, "cancelled")}${why}`);
 }
 
 function describe(job: Job, what: string): string {
   return `${what}, while ${job.state === "pending" ? "waiting for" : "in"} ${job.stage.toUpperCase()}`;
-}
-
-function errorOf(code: ErrorCode, message: string): ErrorBody {
-  const { boundary, retryable } = ERRORS[code];
-  return { code, message, boundary, retryable };
 }

@@ -1,10 +1,12 @@
-import { ERRORS, type ErrorBody, type ErrorCode, ServiceError } from "../errors.ts";
+import { type ErrorBody, errorBodyOf, ServiceError } from "../errors.ts";
 import {
   begin,
   decide,
   type Group,
   type GroupPlan,
   type GroupRules,
+  type GroupState,
+  isInformative,
   rulesOf,
   settle,
 } from "../jobs/group.ts";
@@ -41,6 +43,14 @@ export type GroupParts = {
   endJob(id: string): void;
 };
 
+/** What a batch hears of its groups, inside the tick in which it happens. */
+export type GroupNews = {
+  group: GroupRow;
+  state: GroupState;
+  /** Null until it is certain. */
+  informative: boolean | null;
+};
+
 /** A group that is under way. */
 type LiveGroup = {
   row: GroupRow;
@@ -61,10 +71,27 @@ export class Groups {
   readonly #live = new Map<number, LiveGroup>();
   /** The group of each rollout that is not over, by the job's seq. */
   readonly #byJob = new Map<number, LiveGroup>();
+  #tell: (news: GroupNews) => void = () => {};
 
   constructor(parts: GroupParts) {
     this.#parts = parts;
     for (const row of parts.store.groups.running()) this.#load(row);
+  }
+
+  /** @param tell hears of groups that a batch has begun */
+  listen(tell: (news: GroupNews) => void): void {
+    this.#tell = tell;
+  }
+
+  /** How many rollouts of a group are not over. */
+  openRollouts(seq: number): number {
+    return this.#live.get(seq)?.open.size ?? 0;
+  }
+
+  /** Whether it is certain yet what a group that is under way is worth. */
+  informative(seq: number): boolean | null {
+    const live = this.#live.get(seq);
+    return live ? isInformative(live.group, live.rules) : null;
   }
 
   /** Goes on with what a former service left. Inside the first tick. */
@@ -89,7 +116,7 @@ export class Groups {
       }
       if (known) return { id, created: false };
       expectRoom(plan.numSamples);
-      this.#start(this.#insert(submission));
+      this.begin(this.insert(submission, null));
       return { id, created: true };
     });
   }
@@ -99,7 +126,7 @@ export class Groups {
     return this.#parts.operate(() => {
       const row = this.#parts.store.groups.byId(id);
       const live = row && this.#live.get(row.seq);
-      if (live) this.#finish(live, "cancelled", errorOf("cancelled", "the group was cancelled"));
+      if (live) this.end(live.row.seq, "cancelled", "the group was cancelled");
       return row && this.#parts.store.groups.byId(id);
     });
   }
@@ -115,20 +142,46 @@ export class Groups {
     this.#advance(live, member.error);
   }
 
-  #insert({ plan, template, ...rest }: GroupSubmission): GroupRow {
+  /** Inside a tick. The group waits until it is begun. */
+  insert(
+    { plan, template, ...rest }: GroupSubmission,
+    batch: { seq: number; position: number } | null,
+  ): GroupRow {
     return this.#parts.store.groups.insert({
-      ...rest,
-      batch: null,
+      ...{ ...rest, batch },
       template: JSON.stringify(template),
       rules: JSON.stringify(plan),
       createdMs: this.#parts.clock.nowMs(),
     });
   }
 
-  #start(row: GroupRow): void {
-    const started = { state: "running", started_ms: this.#parts.clock.nowMs() } as const;
+  /** Begins the rollouts of a group that waits, or that was parked. Inside a tick. */
+  begin(row: GroupRow): void {
+    const started_ms = row.started_ms ?? this.#parts.clock.nowMs();
+    const started = { state: "running", started_ms } as const;
     this.#parts.store.groups.update(row.seq, started);
     this.#advance(this.#load({ ...row, ...started }), null);
+  }
+
+  /** Ends a group that is under way, and its rollouts. Inside a tick. */
+  end(seq: number, state: "ended" | "cancelled", why: string): void {
+    const live = this.#live.get(seq);
+    if (live)
+      this.#finish(live, state, errorBodyOf(state === "ended" ? "not_needed" : "cancelled", why));
+  }
+
+  /** It belongs to another batch from now on. Inside a tick. */
+  move(seq: number, batchSeq: number): void {
+    const live = this.#live.get(seq);
+    if (live) live.row = { ...live.row, batch_seq: batchSeq };
+  }
+
+  /** Keeps a group with what it has, and ends its open rollouts until it is begun again. Inside a tick. */
+  park(seq: number): void {
+    const live = this.#live.get(seq);
+    if (!live) return;
+    this.#parts.store.groups.update(seq, { state: "carried" });
+    this.#dismiss(live);
   }
 
   #load(row: GroupRow): LiveGroup {
@@ -147,6 +200,11 @@ export class Groups {
     switch (decision.type) {
       case "goes_on":
         for (const sample of decision.vacant) this.#begin(live, sample);
+        this.#tell({
+          group: live.row,
+          state: "running",
+          informative: this.informative(live.row.seq),
+        });
         break;
       case "complete":
         this.#finish(live, "complete", null, decision.informative);
@@ -176,20 +234,40 @@ export class Groups {
 
   #finish(
     live: LiveGroup,
-    state: "complete" | "pruned" | "failed" | "cancelled",
+    state: Exclude<GroupState, "waiting" | "running" | "carried">,
     error: ErrorBody | null,
     informative: boolean | null = null,
   ): void {
-    const { store, clock, endJob, afterCommit } = this.#parts;
+    const { store, clock, afterCommit } = this.#parts;
     const change: GroupChange = { state, finished_ms: clock.nowMs() };
     if (error) change.error = JSON.stringify(error);
     if (informative !== null) change.informative = informative ? 1 : 0;
     store.groups.update(live.row.seq, change);
-    this.#live.delete(live.row.seq);
-    const unneeded = [...live.open];
-    for (const [seq] of unneeded) this.#forget(live, seq);
-    for (const [, { jobId }] of unneeded) endJob(jobId);
+    this.#dismiss(live);
+    if (informative !== null) this.#learn(live, informative);
     afterCommit(() => this.waiters.notify(live.row.id));
+    this.#tell({ group: { ...live.row, ...change }, state, informative });
+  }
+
+  /** Keeps what the group says about how hard its instance is. */
+  #learn({ row, group }: LiveGroup, informative: boolean): void {
+    const scored = group.seats.flatMap((seat) => (seat.state === "scored" ? [seat] : []));
+    this.#parts.store.instances.learn({
+      key: row.instance_key,
+      dataSource: row.instance_key.slice(0, row.instance_key.indexOf(":")),
+      informative,
+      rewards: scored.map(({ reward }) => reward),
+      tokens: scored.reduce((sum, { length }) => sum + (length.tokens ?? 0), 0),
+      nowMs: this.#parts.clock.nowMs(),
+    });
+  }
+
+  /** Nothing more is heard of its rollouts, and those that are open are ended. */
+  #dismiss(live: LiveGroup): void {
+    this.#live.delete(live.row.seq);
+    const open = [...live.open];
+    for (const [seq] of open) this.#forget(live, seq);
+    for (const [, { jobId }] of open) this.#parts.endJob(jobId);
   }
 
   #remember(live: LiveGroup, { seq, id, sample }: Pick<JobRow, "seq" | "id" | "sample">): void {
@@ -201,9 +279,4 @@ export class Groups {
     live.open.delete(seq);
     this.#byJob.delete(seq);
   }
-}
-
-function errorOf(code: ErrorCode, message: string): ErrorBody {
-  const { boundary, retryable } = ERRORS[code];
-  return { code, message, boundary, retryable };
 }

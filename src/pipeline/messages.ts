@@ -3,13 +3,20 @@ import type { Backend } from "../inference/engine.ts";
 import type { FromTurn, ToTurn } from "../inference/turn-messages.ts";
 import type { Stage } from "../jobs/job.ts";
 import type { ImageSettings } from "../sandbox/images/images.ts";
-import type { DriverName, IsolationLevel, SandboxHandle } from "../sandbox/sandbox.ts";
+import type { DriverName, IsolationLevel, SandboxHandle, SandboxSpec } from "../sandbox/sandbox.ts";
 import type { TaskSettings } from "../tasks/settings.ts";
 import type { Verdict } from "../verifiers/verdict.ts";
 
 /** Everything that crosses between the main thread and the workers, as plain data. */
-export type ToWorker = Setup | StartStage | CancelStage | ToTurn;
-export type FromWorker = WorkerReady | ImageFound | SandboxStarted | StageFinished | FromTurn;
+export type ToWorker = Setup | StartStage | CancelStage | WarmUp | Ping | ToTurn;
+export type FromWorker =
+  | Pong
+  | WorkerReady
+  | ImageFound
+  | SandboxStarted
+  | WarmedUp
+  | StageFinished
+  | FromTurn;
 
 /** The first message to a fresh thread. */
 export type Setup = { type: "setup"; settings: WorkerSettings };
@@ -25,6 +32,8 @@ export type StartStage = {
   options: string;
   /** The job's sandbox, if INIT made one. */
   handle: SandboxHandle | null;
+  /** One of the job's image that nobody has used, for INIT. */
+  warm: WarmSandbox | null;
   /** Where its trajectory begins; set for RUN where the task kind calls a model. */
   backend: Backend | null;
   /** What RUN left, for EVAL. */
@@ -34,7 +43,20 @@ export type StartStage = {
 /** Ends the stage: abort model calls, end the sandbox, confirm with what was recorded. */
 export type CancelStage = { type: "cancel"; jobId: string; attempt: number; reason: ErrorBody };
 
+/** Is answered at once by a thread whose event loop turns. */
+export type Ping = { type: "ping" };
+export type Pong = { type: "pong" };
+
 export type WorkerReady = { type: "ready" };
+
+/** Asks for a sandbox that no job needs yet. `image` as jobs call it; empty: the default one. */
+export type WarmUp = { type: "warm_up"; id: string; image: string };
+
+/** A sandbox that nobody has used, and what it was made by. */
+export type WarmSandbox = { handle: SandboxHandle; spec: SandboxSpec };
+
+/** `warm` is null where it did not start. */
+export type WarmedUp = { type: "warmed_up"; id: string; warm: WarmSandbox | null };
 
 /** Sent as soon as the files of a job's image are on the node. */
 export type ImageFound = { type: "image_found"; jobId: string; attempt: number; path: string };

@@ -28,8 +28,16 @@ export interface BackendChooser {
 export interface SandboxKeeper {
   /** SIGKILL at once: the last rung of the ladder. */
   kill(handle: SandboxHandle): void;
+  /** Kills one that goes beyond its limits while nobody works in it; `crossed` also tells of its death. */
+  watch(handle: SandboxHandle): Disposable & { readonly crossed: AbortSignal };
   /** Ends it and proves that nothing is left. Does not fail. */
   end(handle: SandboxHandle): Promise<void>;
+}
+
+/** Whether the disk has room: for new work, and to book what has happened. */
+export interface Room {
+  forWork(): boolean;
+  forTick(bytes: number): boolean;
 }
 
 export type SchedulerSettings = {
@@ -40,9 +48,15 @@ export type SchedulerSettings = {
   imagesAtOnce: number;
   /** Sandboxes that may be in INIT or waiting for RUN. */
   maxSandboxesAhead: number;
+  /** Sandboxes kept ready for images in demand. */
+  warmSandboxes: number;
   maxQueuedJobs: number;
+  /** How long what a batch left unfinished is kept for another one. */
+  carryLimitMs: number;
   /** How long a worker has to confirm an end before its sandbox, and then its thread, is killed. */
   cancelGraceMs: number;
+  /** How long a thread may give no sign of life before it is replaced. */
+  stallMs?: number;
 };
 
 export type SchedulerParts = {
@@ -54,7 +68,11 @@ export type SchedulerParts = {
   spawn: SpawnWorker;
   /** Where an image's files are (empty: the default one); null: it may have to be fetched. Quick. */
   imageOnNode(image: string): string | null;
+  /** Whether the node is short of memory. */
+  isTight(): boolean;
   settings: SchedulerSettings;
+  /** The disk that the store is on; without it there is always room. */
+  room?: Room;
   /** A tick that can't be made durable: the service can't go on. */
   onFatal(error: unknown): void;
 };

@@ -17,6 +17,8 @@ export type PoolWorker = {
   thread: WorkerThread;
   readonly jobIds: Set<string>;
   outbox: ToWorker[];
+  /** Pings since its last sign of life. */
+  unanswered: number;
 };
 
 type PoolOptions = {
@@ -40,8 +42,9 @@ export class Pool {
     this.stage = options.stage;
     this.#options = options;
     for (let i = 0; i < options.threads; i++) {
-      const worker = { stage: options.stage, jobIds: new Set<string>(), outbox: [] as ToWorker[] };
-      this.workers.push({ ...worker, thread: options.spawn(options.stage) });
+      const empty = { jobIds: new Set<string>(), outbox: [] as ToWorker[], unanswered: 0 };
+      const thread = options.spawn(options.stage);
+      this.workers.push({ stage: options.stage, ...empty, thread });
     }
     for (const worker of this.workers) this.#listen(worker);
   }
@@ -54,12 +57,18 @@ export class Pool {
 
   /** Takes a slot in the thread with the fewest jobs. The message leaves with the next `flush`. */
   start(message: Extract<ToWorker, { type: "start" }>): PoolWorker {
+    const chosen = this.idlest();
+    chosen.jobIds.add(message.jobId);
+    chosen.outbox.push(message);
+    return chosen;
+  }
+
+  /** The thread with the fewest jobs. */
+  idlest(): PoolWorker {
     let chosen = this.workers[0] as PoolWorker;
     for (const worker of this.workers) {
       if (worker.jobIds.size < chosen.jobIds.size) chosen = worker;
     }
-    chosen.jobIds.add(message.jobId);
-    chosen.outbox.push(message);
     return chosen;
   }
 
@@ -76,6 +85,7 @@ export class Pool {
     worker.thread.terminate();
     worker.jobIds.clear();
     worker.outbox = [];
+    worker.unanswered = 0;
     worker.thread = this.#options.spawn(this.stage);
     this.#listen(worker);
   }
@@ -88,7 +98,10 @@ export class Pool {
   #listen(worker: PoolWorker): void {
     const { thread } = worker;
     thread.listen(
-      (events) => this.#options.onEvents(events),
+      (events) => {
+        worker.unanswered = 0;
+        this.#options.onEvents(events.filter(({ type }) => type !== "pong"));
+      },
       (reason) => {
         // A thread that was replaced or dismissed may still report its own end.
         if (worker.thread === thread && !this.#terminated) this.#options.onCrash(worker, reason);

@@ -1,4 +1,4 @@
-import { ServiceError } from "../errors.ts";
+import { type ErrorBody, ServiceError } from "../errors.ts";
 import type { Backend } from "../inference/engine.ts";
 import type { ToTurn } from "../inference/turn-messages.ts";
 import { createJob, type Ending, isFinal, type Job, type Stage } from "../jobs/job.ts";
@@ -8,9 +8,11 @@ import { toJob } from "../store/rows.ts";
 import type { JobResult } from "../store/store.ts";
 import type { JobRow } from "../store/tables.ts";
 import { newAmong } from "./admission.ts";
+import { Batches } from "./batches.ts";
 import { EventFeed } from "./event-feed.ts";
 import { FairShare } from "./fair-share.ts";
 import { Groups } from "./groups.ts";
+import { Heartbeat } from "./heartbeat.ts";
 import { ImageGate } from "./image-gate.ts";
 import { Ladder } from "./ladder.ts";
 import type { FromWorker, StageFinished } from "./messages.ts";
@@ -19,9 +21,11 @@ import type { ActiveJob, SchedulerParts, Submission, Submitted } from "./parts.t
 import { Pool, type PoolWorker } from "./pool.ts";
 import { Ticker } from "./ticker.ts";
 import { Waiters } from "./waiters.ts";
+import { WarmPool } from "./warm-pool.ts";
 
 /** How often a drain looks whether the active jobs are over. */
 const DRAIN_POLL_MS = 5;
+const DEFAULT_STALL_MS = 60_000;
 
 /**
  * The control plane's heart: it takes what happens (submits, cancels, workers' answers, deadlines), lets
@@ -34,12 +38,15 @@ export class Scheduler {
   readonly pools: Record<Stage, Pool>;
   readonly active = new Map<string, ActiveJob>();
   readonly groups: Groups;
+  readonly batches: Batches;
   readonly #parts: SchedulerParts;
   readonly #ticker: Ticker;
   readonly #ladder: Ladder;
   readonly #parking: Parking;
   readonly #images: ImageGate;
+  readonly #warm: WarmPool;
   readonly #share = new FairShare();
+  readonly #heartbeat: Heartbeat;
   #draining = false;
   #unfinished: number;
   /** Answers of attempts that were over. */
@@ -58,8 +65,18 @@ export class Scheduler {
       });
     this.pools = { init: pool("init"), run: pool("run"), eval: pool("eval") };
     this.#unfinished = store.unfinishedCounts().reduce((sum, row) => sum + row.count, 0);
-    this.#parking = new Parking(sandboxes);
+    this.#parking = new Parking(sandboxes, (jobId, error) =>
+      this.#ticker.enqueue(() => this.#sandboxLost(jobId, error)),
+    );
     this.#images = new ImageGate(settings.imagesAtOnce, imageOnNode);
+    this.#warm = new WarmPool({
+      size: settings.warmSandboxes,
+      nowMs: () => parts.clock.nowMs(),
+      start: (id, image) => this.pools.init.idlest().outbox.push({ type: "warm_up", id, image }),
+      end: (handle) => this.#parking.end(handle),
+      isTight: parts.isTight,
+      wake: () => this.#ticker.enqueue(() => {}),
+    });
     this.#ladder = new Ladder({
       ...parts,
       active: this.active,
@@ -72,8 +89,13 @@ export class Scheduler {
       replace: (worker) =>
         this.#workerLost(worker, "worker_unresponsive", "no end was confirmed in time"),
     });
+    const { stallMs = DEFAULT_STALL_MS } = settings;
+    this.#heartbeat = new Heartbeat(Object.values(this.pools), stallMs, (worker) =>
+      this.#workerLost(worker, "worker_unresponsive", `no sign of life for ${stallMs} ms`),
+    );
     this.#ticker = new Ticker({
       store,
+      ...(parts.room ? { room: parts.room } : {}),
       onFatal,
       fillSlots: () => this.#fillSlots(),
       send: () => {
@@ -90,6 +112,12 @@ export class Scheduler {
       insertJob: (submission) => this.#insert(submission),
       endJob: (id) => this.#requestEnd(id, "cancel"),
     });
+    this.batches = new Batches({
+      ...{ store, clock: parts.clock, groups: this.groups, settings },
+      operate: (work) => this.#ticker.operate(work),
+      afterCommit: (effect) => this.#ticker.afterCommit(effect),
+      room: () => this.#roomAheadOfRun(),
+    });
     this.#ticker.enqueue(() => this.groups.resume());
   }
 
@@ -102,7 +130,9 @@ export class Scheduler {
   }
 
   /** Accepts all of `submissions`, or none. Resolves when they are durable. */
-  submit(submissions: Submission[]): Promise<Submitted[]> {
+  async submit(submissions: Submission[]): Promise<Submitted[]> {
+    // Said at once: on a full disk a tick waits.
+    this.#expectDisk();
     return this.#ticker.operate(() => {
       const fresh = this.#admit(submissions);
       for (const submission of fresh) this.#insert(submission);
@@ -125,8 +155,15 @@ export class Scheduler {
     return fresh;
   }
 
+  #expectDisk(): void {
+    if (this.#parts.room?.forWork() !== false) return;
+    const mend = "free space on the disk of data_dir; running rollouts go on";
+    throw new ServiceError("disk_full", "the disk is nearly full", { mend });
+  }
+
   #expectRoom(count: number): void {
     if (this.#draining) throw new ServiceError("shutting_down", "the service is stopping");
+    this.#expectDisk();
     if (this.#unfinished + count <= this.#parts.settings.maxQueuedJobs) return;
     const message = `the queue is full (${this.#unfinished} unfinished jobs)`;
     throw new ServiceError("queue_full", message, { mend: "submit again later" });
@@ -190,6 +227,8 @@ export class Scheduler {
     this.#draining = true;
     this.waiters.notifyAll();
     this.groups.waiters.notifyAll();
+    this.batches.waiters.notifyAll();
+    this.batches.stop();
     let until = this.#parts.clock.nowMs() + graceMs;
     hurry.then(() => {
       until = 0;
@@ -202,8 +241,10 @@ export class Scheduler {
       for (const id of this.active.keys()) this.#requestEnd(id, "shutdown");
     });
     while (this.active.size > 0) await Bun.sleep(DRAIN_POLL_MS);
+    this.#warm.endAll();
     await this.#parking.endAll();
     this.#ladder.stop();
+    this.#heartbeat[Symbol.dispose]();
     for (const pool of Object.values(this.pools)) pool.terminate();
     this.waiters.notifyAll();
     return { handedBack };
@@ -212,10 +253,14 @@ export class Scheduler {
   /** Later stages first: what has begun is finished before more is begun. */
   #fillSlots(): void {
     if (this.#draining) return;
+    this.batches.replenish();
     this.#fill("eval");
     this.#fill("run");
+    if (this.#parts.room?.forWork() === false) return;
     // Jobs that have to wait for their image may have kept others out of the list.
     while (this.#fill("init")) {}
+    const { starting, ahead } = this.#sandboxesAhead();
+    this.#warm.tend(starting, this.#parts.settings.maxSandboxesAhead - ahead);
   }
 
   /** Returns whether more jobs are barred than before. */
@@ -240,15 +285,27 @@ export class Scheduler {
     return isInit && this.#images.barred.length > barred.length;
   }
 
+  /** How many more rollouts would find a slot of RUN, or be made ready for one. */
+  #roomAheadOfRun(): number {
+    const { init, run } = this.pools;
+    const starting = this.#parts.settings.pools.init.slots - init.freeSlots();
+    const room = run.freeSlots() + this.#parts.settings.maxSandboxesAhead - starting;
+    return room - this.#parts.store.batches.pendingAheadOfRun(Math.max(1, room));
+  }
+
   /** Few start at once, because a start is heavy on the node; and not too many wait without running. */
   #sandboxStartsAllowed(): number {
     const { startsAtOnce, maxSandboxesAhead } = this.#parts.settings;
+    const { starting, ahead } = this.#sandboxesAhead();
+    return Math.min(startsAtOnce - starting, maxSandboxesAhead - ahead);
+  }
+
+  #sandboxesAhead(): { starting: number; ahead: number } {
     let starting = 0;
     for (const { job, usesSandbox, fetching } of this.active.values()) {
       if (usesSandbox && job.stage === "init" && !fetching) starting++;
     }
-    const ahead = starting + this.#parking.waitingFor("run");
-    return Math.min(startsAtOnce - starting, maxSandboxesAhead - ahead);
+    return { starting, ahead: starting + this.#parking.waitingFor("run") };
   }
 
   #claim(row: JobRow, fetching: boolean): void {
@@ -256,6 +313,9 @@ export class Scheduler {
     const needsBackend = job.stage === "run" && row.needs_backend === 1;
     const backend = needsBackend ? this.#placeOf(row) : null;
     const handle = this.#parking.take(job.id);
+    const image = row.image ?? "";
+    const startsSandbox = job.stage === "init" && row.uses_sandbox === 1;
+    const warm = startsSandbox && !fetching ? this.#warm.take(image) : null;
     const worker = this.pools[job.stage].start({
       type: "start",
       jobId: job.id,
@@ -265,6 +325,7 @@ export class Scheduler {
       instance: row.instance,
       options: row.options,
       handle,
+      warm,
       backend,
       outcome: row.outcome,
     });
@@ -275,11 +336,11 @@ export class Scheduler {
       client: row.client,
       job,
       usesSandbox: row.uses_sandbox === 1,
-      image: row.image ?? "",
+      image,
       fetching,
       worker,
       backendId: backend?.id ?? null,
-      handles: handle ? [handle] : [],
+      handles: [handle, warm?.handle ?? null].filter((it) => it !== null),
       endAskedMs: null,
       killed: false,
     });
@@ -303,11 +364,12 @@ export class Scheduler {
   #receive(events: FromWorker[]): void {
     for (const event of events) {
       if (event.type === "sandbox_started") this.#noteSandbox(event);
+      else if (event.type === "warmed_up") this.#ticker.enqueue(() => this.#warmedUp(event));
       else if (event.type === "image_found") this.#ticker.enqueue(() => this.#imageFound(event));
       else if (event.type === "turn_wanted" || event.type === "turn_ended")
         this.#parts.backends.receive(event);
       else if (event.type === "stage_finished")
-        this.#ticker.enqueue(() => this.#stageFinished(event));
+        this.#ticker.enqueue(() => this.#stageFinished(event), event.trajectory?.length);
     }
   }
 
@@ -315,6 +377,11 @@ export class Scheduler {
     const entry = this.active.get(event.jobId);
     if (entry && entry.job.attempt === event.attempt) entry.handles.push(event.handle);
     else this.#parts.sandboxes.kill(event.handle);
+  }
+
+  #warmedUp({ id, warm }: Extract<FromWorker, { type: "warmed_up" }>): void {
+    if (!this.#draining) this.#warm.started(id, warm);
+    else if (warm) this.#parking.end(warm.handle);
   }
 
   /** Its other jobs may start now. */
@@ -378,6 +445,19 @@ export class Scheduler {
     this.#ticker.afterCommit(() => this.waiters.notify(next.id));
   }
 
+  /** Between two stages. One that EVAL would start for itself anyway is no loss. */
+  #sandboxLost(jobId: string, error: ErrorBody): void {
+    const handle = this.#parking.take(jobId);
+    const row = this.#parts.store.jobById(jobId);
+    // Without one it has gone on with the job, whose thread finds out as well.
+    if (!handle || !row) return;
+    this.#parking.end(handle);
+    const job = toJob(row);
+    if (job.stage === "eval" && job.evalFromRecord) return;
+    const next = transition(job, { type: "sandbox_lost", error }, this.#parts.clock.nowMs());
+    this.#settle(row.seq, next);
+  }
+
   #tell(job: Job): void {
     this.#ticker.afterCommit(() => this.feed.publish(job));
   }
@@ -399,6 +479,7 @@ export class Scheduler {
     const entries = [...worker.jobIds].flatMap((id) => this.active.get(id) ?? []);
     for (const { handles } of entries) for (const it of handles) this.#parts.sandboxes.kill(it);
     this.pools[worker.stage].respawn(worker);
+    if (worker.stage === "init") this.#warm.lost();
     this.#ticker.enqueue(() => {
       for (const entry of entries) {
         if (this.active.get(entry.job.id) !== entry) continue;

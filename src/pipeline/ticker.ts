@@ -1,10 +1,15 @@
 import { ServiceError } from "../errors.ts";
 import type { Store } from "../store/store.ts";
+import type { Room } from "./parts.ts";
 
 type Operation = { work: () => void; fail: (error: unknown) => void };
 
+/** How long a tick waits for room on the disk before it looks again. */
+const FULL_DISK_MS = 200;
+
 type TickerOptions = {
   store: Store;
+  room?: Room;
   /** Runs last in every transaction: fills the slots that its operations freed. */
   fillSlots(): void;
   /** Runs last of all, after the commit: sends what was decided. */
@@ -19,6 +24,8 @@ export class Ticker {
   #operations: Operation[] = [];
   #afterCommit: (() => void)[] = [];
   #planned = false;
+  /** What waits to be written, as far as it was said. */
+  #bytes = 0;
 
   constructor(options: TickerOptions) {
     this.#options = options;
@@ -39,8 +46,13 @@ export class Ticker {
     });
   }
 
-  /** Like `operate`, where nobody waits: a refusal is then a bug, which stops the service. */
-  enqueue(work: () => void): void {
+  /**
+   * Like `operate`, where nobody waits: a refusal is then a bug, which stops the service.
+   *
+   * @param bytes what `work` writes, where that is much
+   */
+  enqueue(work: () => void, bytes = 0): void {
+    this.#bytes += bytes;
     this.operate(work).catch(this.#options.onFatal);
   }
 
@@ -56,7 +68,12 @@ export class Ticker {
   }
 
   #tick(): void {
+    if (this.#options.room?.forTick(this.#bytes) === false) {
+      setTimeout(() => this.#tick(), FULL_DISK_MS);
+      return;
+    }
     this.#planned = false;
+    this.#bytes = 0;
     const operations = this.#operations;
     this.#operations = [];
     try {

@@ -21,6 +21,18 @@ export function parseBody<S extends z.ZodType>(schema: S, value: unknown): z.out
   throw new ServiceError("invalid_field", `${field}: ${issue?.message ?? "invalid"}`, { field });
 }
 
+/** Puts a place in front of the field that an error names: one of many in a body. */
+export function inField<T>(place: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    if (!(error instanceof ServiceError) || error.field === undefined || place === "") throw error;
+    const field = `${place}.${error.field}`;
+    const mend = error.mend === undefined ? {} : { mend: error.mend };
+    throw new ServiceError(error.code, `${place}: ${error.message}`, { field, ...mend });
+  }
+}
+
 /** The same value gives the same text, whatever the order of its keys. */
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_key, inner) =>

@@ -104,6 +104,8 @@ export const rolloutRequestSchema = z.strictObject({
   /** `exact` fails where token ids can't be had, `text` leaves them aside; by default whichever can be. */
   tokens: z.enum(["exact", "text", "auto"]).optional(),
   image: imageSchema.optional(),
+  /** Instead of an agent: the row's own solution, which has to earn 1, or nothing, which has to earn 0. */
+  golden: z.enum(["solution", "nothing"]).optional(),
   limits: limitsSchema.optional(),
   /** How often it may fail for reasons that are not its own; what the policy did is final. */
   num_attempts: z.int().min(1).max(20).optional(),
@@ -146,5 +148,5 @@ export type EngineRoute = {
 /** What a worker needs of a request, stored with the job as JSON. */
 export type RolloutOptions = Pick<
   RolloutRequest,
-  "sampling" | "agent" | "chat" | "image" | "tokens"
+  "sampling" | "agent" | "chat" | "image" | "tokens" | "golden"
 > & { route?: EngineRoute };

@@ -93,12 +93,15 @@ export async function endSandbox(
   const survivors = [...new Set([...remaining(handle), ...processesMounting(name)])];
   const clean = survivors.length === 0;
   // Who could not be killed may still have files of the image open.
-  if (clean) releaseImage(handle);
+  if (clean) dropImageLock(handle);
   return { clean, survivors, removed };
 }
 
-function releaseImage({ imageLock }: SandboxHandle): void {
+/** Lets its image be removed, though it may run. */
+export function dropImageLock(handle: SandboxHandle): void {
+  const { imageLock } = handle;
   if (imageLock && fdIdentity(imageLock.fd) === imageLock.file) closeFd(imageLock.fd);
+  delete handle.imageLock;
 }
 
 async function askToEnd(handle: SandboxHandle, graceMs: number): Promise<void> {

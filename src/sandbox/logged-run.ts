@@ -1,5 +1,5 @@
 import { rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import type { AttachedContext } from "./attached-context.ts";
 import { endOf } from "./exec.ts";
 import { ProcessStream } from "./process-stream.ts";
@@ -25,7 +25,12 @@ export async function runLogged(
   if (onHost !== null) writeFileSync(onHost, command as string);
   const argv = script === null ? (command as string[]) : ["bash", join(paths.assets, script)];
   try {
-    const spawn = { kind: "logged" as const, cwd, argv: [options.log, ...argv], env };
+    const spawn = {
+      kind: "logged" as const,
+      cwd,
+      argv: [resolve(paths.home, options.log), ...argv],
+      env,
+    };
     const process = new ProcessStream(channel, spawn, () => {});
     const what = `${argv[0] ?? ""} in ${cwd} with its output in ${options.log}`;
     const end = await endOf(process, what, options);

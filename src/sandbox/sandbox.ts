@@ -93,7 +93,7 @@ export type ExecResult = {
 };
 
 export type LoggedRunOptions = {
-  /** Path of the file in the sandbox that gets both streams, whole, in the order in which they were written. */
+  /** Path, from the home folder as for `readFile`, of the file in the sandbox that gets both streams, whole, in the order in which they were written. */
   log: string;
   cwd?: string;
   env?: Record<string, string>;

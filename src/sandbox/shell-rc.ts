@@ -7,7 +7,8 @@
  * The marker goes to where the shell reads from, the terminal, so that `exec >file` does not swallow it. Its fields end
  * with zero bytes, which no folder's name has. The nonce is forgotten once printed and never exported.
  *
- * An `echo` waits for all of this, so that it does without a process, a file, or a change of the locale.
+ * An `echo` waits for all of this, and so does the next command for what the prompt does: no process, no file, no
+ * change of the locale, and nothing at the prompt once the marker is out.
  */
 export const SHELL_RC = `PS1= PS2= HISTSIZE=0
 unset HISTFILE
@@ -21,7 +22,7 @@ __rollout_end() {
     local python=
     if hash python; then python=\${BASH_CMDS[python]}; hash -d python; fi
     printf '\\033]777;%s;%d\\0%s\\0%s\\0' "$__rollout_nonce" "$status" "$cwd" "$python" >&0
-    __rollout_nonce= __rollout_status=$status
+    __rollout_nonce= __rollout_status=$status PROMPT_COMMAND=
   fi
   return 0
 }

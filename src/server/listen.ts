@@ -1,7 +1,11 @@
 import { chmodSync, existsSync, unlinkSync } from "node:fs";
 import type { Hono } from "hono";
 import { ServiceError } from "../errors.ts";
+import { admitTcp, checkAddress } from "./door.ts";
+import { errorResponse } from "./error-response.ts";
 import type { ServerEnv } from "./parts.ts";
+import type { TokenFile } from "./tokens.ts";
+import { freeSocket } from "./unix-socket.ts";
 
 export type Listening = {
   url: string;
@@ -10,8 +14,18 @@ export type Listening = {
   stop(): Promise<void>;
 };
 
-/** The kernel's limit for the path of a Unix socket. Units: bytes. */
-const MAX_SOCKET_PATH = 107;
+export type Address = {
+  host: string;
+  port: number;
+  socket: string;
+  /** Who may use the TCP port; null for everyone who reaches it. */
+  tokens: TokenFile | null;
+  /** Whether everyone may be others than this machine. */
+  anonymous: boolean;
+  tls: { certFile: string; keyFile: string } | null;
+  /** Requests that are open at once, those that wait included. */
+  maxRequests: number;
+};
 
 /** Silence after which a connection is closed; requests that wait for a job are exempt. */
 const IDLE_TIMEOUT_S = 30;
@@ -19,27 +33,31 @@ const IDLE_TIMEOUT_S = 30;
 /**
  * Serves the same routes over TCP and over a Unix socket that only this user can open.
  *
- * @throws ServiceError `data_dir_unusable`, `data_dir_in_use`
+ * @throws ServiceError `data_dir_unusable`, `data_dir_in_use`, `invalid_field`
  */
-export async function listen(
-  app: Hono<ServerEnv>,
-  { host, port, socket }: { host: string; port: number; socket: string },
-): Promise<Listening> {
-  const options = {
+export async function listen(app: Hono<ServerEnv>, address: Address): Promise<Listening> {
+  const { host, port, socket, tls } = address;
+  checkAddress(address);
+  const serving = (clientOf: (request: Request, server: Bun.Server<undefined>) => string) => ({
     // The routes bound a body themselves, to answer with a typed error.
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-    fetch: (request: Request, server: Bun.Server<undefined>) =>
-      app.fetch(request, {
-        keepOpen: () => server.timeout(request, 0),
-        client: server.requestIP(request)?.address ?? "socket",
-      }),
-  };
+    fetch(request: Request, server: Bun.Server<undefined>) {
+      try {
+        if (server.pendingRequests > address.maxRequests) throw tooManyRequests();
+        const client = clientOf(request, server);
+        return app.fetch(request, { keepOpen: () => server.timeout(request, 0), client });
+      } catch (error) {
+        return errorResponse(error);
+      }
+    },
+  });
   await freeSocket(socket);
   const umask = process.umask(0o177);
   let unix: Bun.Server<undefined>;
   try {
     // `server.timeout` has no effect here, so a long poll would be cut. Only this user can open the socket.
-    unix = Bun.serve({ ...options, unix: socket, idleTimeout: 0 } as typeof options & {
+    const local = serving(() => "socket");
+    unix = Bun.serve({ ...local, unix: socket, idleTimeout: 0 } as typeof local & {
       unix: string;
     });
   } finally {
@@ -48,13 +66,19 @@ export async function listen(
   chmodSync(socket, 0o600);
   let tcp: Bun.Server<undefined>;
   try {
-    tcp = Bun.serve({ ...options, hostname: host, port, idleTimeout: IDLE_TIMEOUT_S });
+    const secured = tls
+      ? { tls: { cert: Bun.file(tls.certFile), key: Bun.file(tls.keyFile) } }
+      : {};
+    const door = serving((request, server) =>
+      admitTcp(request, server.requestIP(request)?.address ?? "unknown", address),
+    );
+    tcp = Bun.serve({ ...door, ...secured, hostname: host, port, idleTimeout: IDLE_TIMEOUT_S });
   } catch (error) {
     await unix.stop(true);
     throw addressError(error, host, port);
   }
   return {
-    url: `http://${host.includes(":") ? `[${host}]` : host}:${tcp.port}`,
+    url: `${tls ? "https" : "http"}://${host.includes(":") ? `[${host}]` : host}:${tcp.port}`,
     socket,
     async stop() {
       await Promise.all([tcp.stop(), unix.stop()]);
@@ -63,22 +87,9 @@ export async function listen(
   };
 }
 
-/** Removes what a killed predecessor left; refuses when someone still answers there. */
-async function freeSocket(path: string): Promise<void> {
-  if (Buffer.byteLength(path) > MAX_SOCKET_PATH) {
-    const message = `the socket path ${path} is longer than ${MAX_SOCKET_PATH} bytes`;
-    throw new ServiceError("data_dir_unusable", message, { mend: "set a shorter --socket" });
-  }
-  if (!existsSync(path)) return;
-  const answers = await fetch("http://localhost/healthz", { unix: path }).then(
-    () => true,
-    () => false,
-  );
-  if (answers) {
-    const message = `another server listens on ${path}`;
-    throw new ServiceError("data_dir_in_use", message, { mend: "stop it, or set --socket" });
-  }
-  unlinkSync(path);
+function tooManyRequests(): ServiceError {
+  const mend = "come back later; the operator can raise max_requests";
+  return new ServiceError("too_many_waiting", "too many requests are open", { mend });
 }
 
 function addressError(error: unknown, host: string, port: number): unknown {

@@ -1,9 +1,11 @@
 import type { EngineChoice, EngineProfile } from "../inference/engine-profile.ts";
 import type { Leaving } from "../inference/registry.ts";
 import type { Weights } from "../inference/weights.ts";
+import type { BatchSubmission } from "../pipeline/batches.ts";
 import type { GroupSubmission } from "../pipeline/groups.ts";
 import type { Submission } from "../pipeline/parts.ts";
 import type { Scheduler } from "../pipeline/scheduler.ts";
+import type { BatchRequest, GroupBase } from "../protocol/batch.ts";
 import type { GroupRequest } from "../protocol/group.ts";
 import type { RolloutRequest } from "../protocol/rollout.ts";
 import type { Store } from "../store/store.ts";
@@ -81,6 +83,9 @@ export type ServerParts = {
   accept(request: RolloutRequest): Submission;
   /** The same for a group. @throws ServiceError */
   acceptGroup(request: GroupRequest): GroupSubmission;
+  acceptBatch(request: BatchRequest): BatchSubmission;
+  /** Instances that are added to a batch later. */
+  acceptInstances(base: GroupBase, instances: GroupRequest["instance"][]): GroupSubmission[];
   gate: Gate;
   maxBodyBytes: number;
   version: string;

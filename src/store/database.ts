@@ -1,4 +1,5 @@
 import { Database, SQLiteError } from "bun:sqlite";
+import { existsSync, renameSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { ServiceError } from "../errors.ts";
 import { makePrivateFolder } from "../lib/private-folder.ts";
@@ -6,24 +7,63 @@ import { migrate } from "./migrations.ts";
 
 const LOCAL_DISK = "choose a folder on a local disk with --data-dir";
 
+/** Above this size a start takes the database as it is: a check would take longer than a start may. */
+const CHECKED_BYTES = 64 * 1024 * 1024;
+
+const DAMAGE = ["SQLITE_CORRUPT", "SQLITE_NOTADB"];
+
 /**
  * Opens the job table, with every pragma set and read back. The lock it takes lasts as long as the process,
  * so one service owns a data folder, and `kill -9` frees it.
  *
- * @throws ServiceError `data_dir_unusable`, `data_dir_in_use`
+ * @param recover sets a damaged database aside and begins an empty one
+ * @throws ServiceError `data_dir_unusable`, `data_dir_in_use`, `data_damaged`
  */
-export function openDatabase(dataDir: string): Database {
+export function openDatabase(dataDir: string, recover = false): Database {
   prepareFolder(dataDir);
-  let db: Database | undefined;
+  const path = join(dataDir, "rolloutd.db");
   try {
-    db = new Database(join(dataDir, "rolloutd.db"), { create: true, strict: true });
+    return open(path);
+  } catch (error) {
+    const refusal = explain(error, dataDir);
+    if (!recover || !(refusal instanceof ServiceError) || refusal.code !== "data_damaged") {
+      throw refusal;
+    }
+    setAside(path);
+    return open(path);
+  }
+}
+
+function open(path: string): Database {
+  const db = new Database(path, { create: true, strict: true });
+  try {
     configure(db);
+    if (statSync(path).size <= CHECKED_BYTES) check(db);
     migrate(db);
     return db;
   } catch (error) {
-    db?.close();
-    throw explain(error, dataDir);
+    db.close();
+    throw error;
   }
+}
+
+function check(db: Database): void {
+  const problem = db.query("PRAGMA quick_check(1)").values()[0]?.[0];
+  if (problem !== "ok") throw damaged(String(problem));
+}
+
+function setAside(path: string): void {
+  const suffix = `damaged-${Date.now()}`;
+  for (const file of [path, `${path}-wal`]) {
+    if (existsSync(file)) renameSync(file, `${file}.${suffix}`);
+  }
+}
+
+function damaged(problem: string, cause?: unknown): ServiceError {
+  const mend =
+    "put a copy of it back, or start once with --recover, which sets it aside: its rollouts are lost";
+  const message = `the database is damaged: ${problem}`;
+  return new ServiceError("data_damaged", message, { mend, cause });
 }
 
 /**
@@ -48,6 +88,8 @@ export function prepareFolder(dataDir: string): void {
 
 function configure(db: Database): void {
   // Exclusive locking comes first: WAL then needs no shared memory file, and a second service is refused.
+  // Has an effect on a new file only; an older one reuses its free pages and does not shrink.
+  db.run("PRAGMA auto_vacuum = INCREMENTAL");
   const pragmas: [name: string, value: string | number, reads: string | number][] = [
     ["locking_mode", "EXCLUSIVE", "exclusive"],
     ["journal_mode", "WAL", "wal"],
@@ -71,6 +113,7 @@ function explain(error: unknown, dataDir: string): unknown {
     const mend = "stop it, or give this one a --data-dir of its own";
     return new ServiceError("data_dir_in_use", message, { mend, cause: error });
   }
+  if (DAMAGE.some((code) => error.code?.startsWith(code))) return damaged(error.message, error);
   const message = `the database in ${dataDir} can't be opened: ${error.message}`;
   const mend = "move rolloutd.db and rolloutd.db-wal aside to start with an empty one";
   return new ServiceError("data_dir_unusable", message, { mend, cause: error });

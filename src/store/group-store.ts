@@ -16,7 +16,17 @@ export type NewGroup = {
 
 /** What becomes of a group. Absent: unchanged. */
 export type GroupChange = Partial<
-  Pick<GroupRow, "state" | "informative" | "delivered" | "started_ms" | "finished_ms" | "error">
+  Pick<
+    GroupRow,
+    | "batch_seq"
+    | "position"
+    | "state"
+    | "informative"
+    | "delivered"
+    | "started_ms"
+    | "finished_ms"
+    | "error"
+  >
 >;
 
 export type GroupFilter = { states?: GroupState[]; limit: number; after: number };

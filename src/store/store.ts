@@ -6,11 +6,14 @@ import type { Job, Stage, State } from "../jobs/job.ts";
 import { isFinal } from "../jobs/job.ts";
 import { queueKey } from "../jobs/queue-key.ts";
 import type { Verdict } from "../verifiers/verdict.ts";
+import { BatchStore } from "./batch-store.ts";
 import { CallbackTable } from "./callbacks.ts";
 import { closeDatabase, openDatabase } from "./database.ts";
 import { GroupStore } from "./group-store.ts";
+import { InstanceStore } from "./instance-store.ts";
 import { LeaseTable } from "./leases.ts";
 import { type ListFilter, type ListPage, listJobs } from "./listing.ts";
+import { Retention } from "./retention.ts";
 import { toColumns } from "./rows.ts";
 import {
   type BackendRow,
@@ -65,6 +68,9 @@ export type ClaimFilter = {
   barred: string[];
 };
 
+/** So many rescores of one job are shown. */
+const MAX_RESCORES = 1000;
+
 /**
  * All that is durable. One connection, on the main thread; every method is synchronous, and writes happen
  * inside `transaction`.
@@ -74,19 +80,26 @@ export class Store implements Disposable {
   readonly #db: BunSQLiteDatabase;
   readonly #statements;
   readonly groups: GroupStore;
+  readonly batches: BatchStore;
+  readonly instances: InstanceStore;
   readonly #clientsWaiting;
   readonly callbacks: CallbackTable;
   readonly leases: LeaseTable;
+  readonly retention: Retention;
   #finishedSeq: number;
 
-  constructor(dataDir: string) {
-    this.#raw = openDatabase(dataDir);
+  /** @param recover sets a damaged database aside instead of refusing it */
+  constructor(dataDir: string, recover = false) {
+    this.#raw = openDatabase(dataDir, recover);
     this.#db = drizzle(this.#raw);
     this.#statements = prepareStatements(this.#db);
     this.groups = new GroupStore(this.#db);
+    this.batches = new BatchStore(this.#db);
+    this.instances = new InstanceStore(this.#db);
     this.#clientsWaiting = this.#raw.query<{ client: string }, [string]>(CLIENTS_WAITING);
     this.callbacks = new CallbackTable(this.#raw);
     this.leases = new LeaseTable(this.#raw);
+    this.retention = new Retention(this.#raw);
     const last = this.#db
       .select({ seq: sql<number>`coalesce(max(${jobs.finished_seq}), 0)` })
       .from(jobs)
@@ -194,6 +207,17 @@ export class Store implements Disposable {
 
   jobById(id: string): JobRow | null {
     return this.#statements.byId.get({ id }) ?? null;
+  }
+
+  /** The jobs that score its outcome again, the oldest first. */
+  rescores(id: string): JobRow[] {
+    return this.#db
+      .select()
+      .from(jobs)
+      .where(eq(jobs.rescore_of, id))
+      .orderBy(asc(jobs.seq))
+      .limit(MAX_RESCORES)
+      .all();
   }
 
   jobBySeq(seq: number): JobRow | null {

@@ -1,4 +1,5 @@
 import { blob, integer, real, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import type { BatchState } from "../jobs/batch.ts";
 import type { GroupState } from "../jobs/group.ts";
 import type { Ending, Stage, State } from "../jobs/job.ts";
 
@@ -100,6 +101,36 @@ export const groups = sqliteTable("groups", {
   error: text(),
 });
 
+export const batches = sqliteTable("batches", {
+  seq: integer().primaryKey({ autoIncrement: true }),
+  id: text().notNull(),
+  body_sha256: text().notNull(),
+  /** The plan, and what its groups are made from; as JSON. */
+  options: text().notNull(),
+  state: text().$type<BatchState>().notNull(),
+  /** No more instances are to come. */
+  closed: integer().notNull(),
+  /** Where instances are pulled from, and how far that is; as JSON. */
+  source: text(),
+  created_ms: integer().notNull(),
+  finished_ms: integer(),
+  error: text(),
+});
+
+/** What is known of a dataset row from the groups of all batches. */
+export const instances = sqliteTable("instances", {
+  key: text().primaryKey(),
+  data_source: text().notNull(),
+  groups: integer().notNull(),
+  informative: integer().notNull(),
+  rollouts: integer().notNull(),
+  reward_sum: real().notNull(),
+  reward_squares: real().notNull(),
+  tokens: integer().notNull(),
+  last_mean: real().notNull(),
+  updated_ms: integer().notNull(),
+});
+
 export const trajectories = sqliteTable("trajectories", {
   job_seq: integer().primaryKey(),
   attempt: integer().notNull(),
@@ -137,5 +168,7 @@ export const weightPause = sqliteTable("weight_pause", {
 });
 
 export type JobRow = typeof jobs.$inferSelect;
+export type BatchRow = typeof batches.$inferSelect;
+export type InstanceRow = typeof instances.$inferSelect;
 export type GroupRow = typeof groups.$inferSelect;
 export type BackendRow = typeof backends.$inferSelect;

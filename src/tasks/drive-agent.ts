@@ -16,12 +16,16 @@ export const MAX_OBSERVATION_BYTES = 10_000;
 
 /** What a kind wants of the agent loop. */
 export type AgentTask = {
-  /** Texts with placeholders, which a rollout may replace; or the messages themselves, which it may not. */
+  /** Texts with placeholders, which a rollout may replace; or a row's messages, of which only the system's. */
   prompt: { texts: PromptTexts; fields: Record<string, string> } | { messages: Message[] };
+  /** Where the agent's shell and session begin; it must be there. */
+  workdir?: string;
   /** Unless the rollout asks for others. */
   tools: readonly ToolName[];
   /** Tools of the kind's own, beside those. */
   ownTools?: Tool[];
+  /** What each shell of the agent's runs before its first command. */
+  shellStart?: string;
   /** Unless the rollout or the service says otherwise. */
   maxTurns?: number;
   /** One call of the model and no more, without the tools that a rollout may ask for. */
@@ -39,12 +43,12 @@ export async function driveAgent(
   const agent = options.agent ?? {};
   const names = task.singleTurn ? task.tools : (agent.tools ?? task.tools);
   const tools = [
-    ...createTools(names, { sandbox, limits: toolLimits(agent), signal }),
+    ...createTools(names, { sandbox, limits: toolLimits(agent), signal, ...beginning(task) }),
     ...(task.ownTools ?? []),
   ];
   const prompt =
     "messages" in task.prompt
-      ? task.prompt.messages
+      ? withSystem(task.prompt.messages, agent.system_prompt)
       : renderPrompt(task.prompt.texts, agent, task.prompt.fields);
   const schemas = tools.map((tool) => tool.schema);
   const rules = rulesOf(agent, settings.agent, task.maxTurns ?? DEFAULT_MAX_TURNS);
@@ -57,6 +61,22 @@ export async function driveAgent(
     signal,
     isAnswer: task.isAnswer ?? (() => false),
   });
+}
+
+function withSystem(messages: Message[], system: string | undefined): Message[] {
+  if (system === undefined) return messages;
+  const rest = messages.filter(({ role }) => role !== "system");
+  return system === "" ? rest : [{ role: "system", content: system }, ...rest];
+}
+
+/** Where tools begin, and what a shell does before it is used. */
+function beginning({ shellStart, workdir }: AgentTask) {
+  const cd = workdir === undefined ? [] : [`cd -- '${workdir.replaceAll("'", `'\\''`)}'`];
+  const lines = [...cd, ...(shellStart === undefined ? [] : [shellStart])];
+  return {
+    ...(lines.length > 0 ? { shellStart: lines.join("\n") } : {}),
+    ...(workdir === undefined ? {} : { workdir }),
+  };
 }
 
 type AgentOptions = NonNullable<RolloutOptions["agent"]>;

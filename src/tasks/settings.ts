@@ -13,11 +13,15 @@ export type AgentDefaults = {
 
 /** What the operator has set for task kinds, as plain data: it crosses to the workers. */
 export type TaskSettings = {
+  /** Absolute paths of modules with the user's own task kinds. */
+  modules: string[];
   /** Image references by task kind, with `{field}` for what comes from the row. */
   images: Record<string, string>;
   agent: AgentDefaults;
   /** Compares free answers; null where there is none. */
   judge: JudgeSettings | null;
+  /** `rewardServers` are the operator's own; rows may name what lies below `allowedUrls`. */
+  http: { rewardServers: string[]; allowedUrls: string[]; timeoutMs: number };
   /** Of hidden tests: time for all of one rollout's together, memory of one process. */
   tests: { totalMs: number; memoryBytes: number };
 };

@@ -8,6 +8,7 @@ import type { Outcome } from "../trajectory/record.ts";
 import type { Recorder } from "../trajectory/recorder.ts";
 import type { Verdict } from "../verifiers/verdict.ts";
 import type { AgentTask } from "./drive-agent.ts";
+import type { Golden } from "./golden.ts";
 import type { SandboxPlan } from "./sandbox-plan.ts";
 import type { TaskSettings } from "./settings.ts";
 
@@ -61,6 +62,11 @@ export interface TaskKind<I> {
   /** Makes a fresh sandbox ready for the agent. */
   init(instance: I, sandbox: Sandbox | null, signal: AbortSignal): Promise<void>;
   run(instance: I, context: RunContext): Promise<Outcome>;
+  /**
+   * What an agent would leave that gives the row's own solution, or does nothing.
+   * @throws ServiceError `invalid_field` where the row has no solution.
+   */
+  golden?(instance: I, which: Golden): Outcome;
   /**
    * Turns what RUN left into a number. What the model did badly is a verdict with reward 0 and a reason; a
    * verifier that could not do its work throws.

@@ -92,6 +92,10 @@ export class Recorder {
     this.#trajectory.stop_reason = reason;
   }
 
+  get messages(): readonly Message[] {
+    return this.#trajectory.messages;
+  }
+
   get turns(): number {
     return this.#trajectory.turns.length;
   }

@@ -19,16 +19,16 @@ export type PostOptions = {
 const MAX_REPLY_BYTES = 16 * 1024 * 1024;
 const MAX_SHOWN = 300;
 
+export type Posted = { status: number; text: string; cookies: string[] };
+
 /**
- * Posts JSON and reads JSON. Redirects are refused: an address that was allowed must not lead to one that is not.
+ * Posts JSON and reads what comes, of any status. Redirects are refused: an address that was allowed must not lead
+ * to one that is not.
  *
  * @throws PostFailure; the abort reason of `signal` as it is.
  */
-export async function postJson(
-  url: string,
-  body: unknown,
-  { headers = {}, timeoutMs, signal }: PostOptions,
-): Promise<{ json: unknown; cookies: string[] }> {
+export async function post(url: string, body: unknown, options: PostOptions): Promise<Posted> {
+  const { headers = {}, timeoutMs, signal } = options;
   const timeout = AbortSignal.timeout(timeoutMs);
   try {
     const response = await fetch(url, {
@@ -39,17 +39,25 @@ export async function postJson(
       signal: AbortSignal.any([signal, timeout]),
     });
     const text = await boundedText(response);
-    if (!response.ok) {
-      const passing = response.status >= 500 || [408, 425, 429].includes(response.status);
-      throw new PostFailure(`HTTP ${response.status}: ${text.slice(0, MAX_SHOWN)}`, passing);
-    }
-    return { json: parsed(text), cookies: response.headers.getSetCookie() };
+    return { status: response.status, text, cookies: response.headers.getSetCookie() };
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof PostFailure) throw error;
     const why = timeout.aborted ? `no answer within ${timeoutMs} ms` : (error as Error).message;
     throw new PostFailure(why, true);
   }
+}
+
+/** `post` where only JSON with a good status will do. @throws PostFailure; the abort reason. */
+export async function postJson(
+  url: string,
+  body: unknown,
+  options: PostOptions,
+): Promise<{ json: unknown; cookies: string[] }> {
+  const { status, text, cookies } = await post(url, body, options);
+  if (status >= 200 && status < 300) return { json: parsed(text), cookies };
+  const passing = status >= 500 || [408, 425, 429].includes(status);
+  throw new PostFailure(`HTTP ${status}: ${text.slice(0, MAX_SHOWN)}`, passing);
 }
 
 async function boundedText(response: Response): Promise<string> {

@@ -1,23 +1,34 @@
 import { fromErrorBody } from "../errors.ts";
+import { Connections } from "../inference/exchange.ts";
 import { openAiChat } from "../inference/openai-chat.ts";
 import { tokenEngine } from "../inference/token-engine.ts";
 import { tokenModels } from "../inference/tokens/token-models.ts";
 import { TurnGate } from "../inference/turn-gate.ts";
-import type { FromWorker, StartStage, ToWorker, WorkerSettings } from "../pipeline/messages.ts";
+import type {
+  FromWorker,
+  StartStage,
+  ToWorker,
+  WarmUp,
+  WorkerSettings,
+} from "../pipeline/messages.ts";
 import { attachSandbox } from "../sandbox/attach.ts";
 import { createDriver } from "../sandbox/driver.ts";
 import { endReported } from "../sandbox/end-reported.ts";
 import { Images } from "../sandbox/images/images.ts";
 import type { SandboxHandle } from "../sandbox/sandbox.ts";
 import { watchSandbox } from "../sandbox/watchdog.ts";
+import { loadTaskModules } from "../tasks/load-modules.ts";
 import { createLog } from "../telemetry/log.ts";
 import { runStage, type StageParts } from "./run-stage.ts";
+import { WarmDriver, warmUp } from "./warm.ts";
 
 declare const self: Worker;
 
 const log = createLog("warn");
 const running = new Map<string, AbortController>();
 let outbox: FromWorker[] = [];
+/** A stage that is started meanwhile waits; a module that can't be loaded ends the thread. */
+let ready: Promise<void> | undefined;
 let shared: Omit<StageParts, "sandboxStarted"> | undefined;
 
 /** Events of one turn of the event loop leave as one message. */
@@ -30,8 +41,10 @@ function send(event: FromWorker): void {
 }
 
 const turns = new TurnGate(send);
+const tokenModel = tokenModels(new Connections());
 
-function setUp(settings: WorkerSettings): void {
+async function setUp(settings: WorkerSettings): Promise<void> {
+  await loadTaskModules(settings.tasks.modules);
   shared = {
     settings,
     driver: createDriver(settings.driver, settings),
@@ -39,17 +52,18 @@ function setUp(settings: WorkerSettings): void {
     attach: attachSandbox,
     watch: (handle) => watchSandbox(handle, settings.sandbox),
     end: (handle) => endReported(handle, log),
-    engines: { chat: openAiChat(), tokens: tokenEngine(), turns, tokenModel: tokenModels() },
+    engines: { chat: openAiChat(), tokens: tokenEngine(), turns, tokenModel },
   };
   send({ type: "ready" });
 }
 
 async function work(start: StartStage): Promise<void> {
-  if (!shared) throw new Error("a stage was started before the thread was set up");
   const { jobId, attempt } = start;
   const key = `${jobId}.${attempt}`;
   const controller = new AbortController();
   running.set(key, controller);
+  await ready;
+  if (!shared) throw new Error("a stage was started before the thread was set up");
   const sandboxStarted = (handle: SandboxHandle) =>
     send({ type: "sandbox_started", jobId, attempt, handle });
   const { images } = shared;
@@ -58,16 +72,25 @@ async function work(start: StartStage): Promise<void> {
     send({ type: "image_found", jobId, attempt, path: lease.path });
     return lease;
   };
-  const parts = { ...shared, images: { acquire }, sandboxStarted };
+  const driver = new WarmDriver(shared.driver, start.warm, shared.end);
+  const parts = { ...shared, driver, images: { acquire }, sandboxStarted };
   const finished = await runStage(start, parts, controller.signal);
+  await driver.endUnused();
   running.delete(key);
   send(finished);
 }
 
+async function warm(message: WarmUp): Promise<void> {
+  if (!shared) throw new Error("a sandbox was asked for before the thread was set up");
+  send({ type: "warmed_up", id: message.id, warm: await warmUp(message, shared) });
+}
+
 self.onmessage = ({ data }: MessageEvent<ToWorker[]>) => {
   for (const message of data) {
-    if (message.type === "setup") setUp(message.settings);
+    if (message.type === "setup") ready = setUp(message.settings);
     else if (message.type === "start") work(message);
+    else if (message.type === "warm_up") warm(message);
+    else if (message.type === "ping") send({ type: "pong" });
     else if (message.type === "cancel") {
       running.get(`${message.jobId}.${message.attempt}`)?.abort(fromErrorBody(message.reason));
     } else turns.receive(message);

@@ -3,6 +3,7 @@ import type { Message, ToolSchema } from "../inference/engine.ts";
 import type { StageFinished, StartStage } from "../pipeline/messages.ts";
 import type { RolloutOptions } from "../protocol/rollout.ts";
 import { driveAgent } from "../tasks/drive-agent.ts";
+import { goldenKind } from "../tasks/golden.ts";
 import { taskKindByName } from "../tasks/registry.ts";
 import { NO_SANDBOX } from "../tasks/sandbox-plan.ts";
 import type { TaskKind } from "../tasks/task-kind.ts";
@@ -81,7 +82,9 @@ class StageRun {
 
   // biome-ignore lint/suspicious/noExplicitAny: the instance is of the kind's own type.
   get #kind(): TaskKind<any> {
-    return taskKindByName(this.#start.taskKind);
+    const kind = taskKindByName(this.#start.taskKind);
+    const { golden }: RolloutOptions = JSON.parse(this.#start.options);
+    return golden ? goldenKind(kind, golden) : kind;
   }
 
   /** Leaves the sandboxes as the next stage is to find them. */
@@ -125,7 +128,7 @@ class StageRun {
         settings: this.#parts.settings.tasks,
         sandbox,
         converse: (prompt: Message[], tools: ToolSchema[]) =>
-          this.#converse(options, prompt, tools),
+          this.#converse(options, prompt, tools, signal),
         backendId: backend?.id ?? null,
         recorder: this.#recorder,
         agentDone: () => this.sandboxes.startFresh(this.#plan),
@@ -137,12 +140,12 @@ class StageRun {
     return { outcome: bounded(outcome, this.#parts.settings.maxOutcomeBytes), verdict: null };
   }
 
-  #converse(options: RolloutOptions, prompt: Message[], tools: ToolSchema[]) {
+  #converse(options: RolloutOptions, prompt: Message[], tools: ToolSchema[], signal: AbortSignal) {
     const { engines, settings } = this.#parts;
     const { backend, jobId, attempt } = this.#start;
     if (!backend) throw new Error("a rollout that calls a model came without its backend");
     return openDialogue(engines, {
-      ...{ jobId, attempt, backend, prompt, tools },
+      ...{ jobId, attempt, backend, prompt, tools, signal },
       ...options.chat,
       route: options.route,
       mode: options.tokens ?? "auto",

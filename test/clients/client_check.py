@@ -45,7 +45,18 @@ def blocking():
             "refused": refused,
             "finished": [rollout["id"] for _, rollout in zip(range(2), pages(client))],
             "backends": len(client.backends()),
+            "group": group_of(client.run_group(group_request("group"), advantages="rloo")),
         }
+
+
+def group_request(group_id):
+    return {"id": group_id, "instance": rows[0], "num_samples": 2}
+
+
+def group_of(group):
+    assert all(member.trajectory.has_tokens for member in group.members)
+    advantages = [member.advantage for member in group.members]
+    return [group.complete, group.informative, group.rewards, advantages]
 
 
 def pages(client):
@@ -70,7 +81,9 @@ async def concurrent():
             await held
         except asyncio.CancelledError:
             pass
+        group = await client.run_group(group_request("agroup"), advantages="grpo")
         return {
+            "group": group_of(group),
             "rewards": [one.reward for one in done],
             "samples": [sample(one) for one in done],
             "many": many,

@@ -49,6 +49,8 @@ async function setup(driver: "apptainer" | "bubblewrap" = "apptainer") {
   const data = dir.file("data");
   const service = await serve(data, [
     ...[...sandboxFlags(), "--driver", driver, "--bwrap", environment("ROLLOUTD_BWRAP")],
+    // Only sandboxes of jobs are to be found.
+    ...["--warm-sandboxes", "0"],
     ...["--backend", engine.url],
   ]);
   const rows = dir.file("rows.jsonl");
@@ -193,7 +195,7 @@ describe("the compiled binary, run from an unrelated directory", () => {
     });
   });
 
-  test("SIGTERM drains: the exit status is 0, no sandbox is left, and the next start goes on", async () => {
+  test("SIGTERM drains: the exit status says that work was cut, no sandbox is left, and the next start goes on", async () => {
     await using t = await setup();
     const body = { id: "slow", instance: ROWS[2] };
     const submitted = await fetch("http://localhost/v1/rollouts", {
@@ -208,7 +210,7 @@ describe("the compiled binary, run from an unrelated directory", () => {
     }, "the rollout to run");
     t.service.signal("SIGTERM");
     t.service.signal("SIGINT");
-    expect(await t.service.exited).toBe(0);
+    expect(await t.service.exited).toBe(75);
     expect(readdirSync(join(t.data, "sandboxes"))).toEqual([]);
     expect(existsSync(t.service.socket)).toBe(false);
     await using next = await serve(t.data, [...sandboxFlags(), "--backend", t.engine.url]);

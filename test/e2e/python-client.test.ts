@@ -1,23 +1,25 @@
 import { describe, expect, test } from "bun:test";
 import { resolve } from "node:path";
-import { mathRow, run, sandboxFlags, serve, simulate, turn } from "../support/binary.ts";
+import { mathRow, run, serve, simulate } from "../support/binary.ts";
 import { python } from "../support/python.ts";
 import { tempDir } from "../support/temp-dir.ts";
 
 const CHECK = resolve(import.meta.dir, "../clients/client_check.py");
 
 const SCRIPTS = [
-  { match: "six", variants: [[turn("finish", { message: "It is \\boxed{42}." })]] },
-  { match: "two", variants: [[turn("finish", { message: "It is \\boxed{5}." })]] },
+  { match: "six", variants: [[{ content: "It is \\boxed{42}." }]] },
+  { match: "two", variants: [[{ content: "It is \\boxed{5}." }]] },
 ];
-const ROWS = [mathRow("What is seven times six?", "42"), mathRow("What is two plus two?", "4")];
+const ROWS = [mathRow("What is seven times six?", "42"), mathRow("What is two plus two?", "4")].map(
+  (row) => ({ ...row, data_source: "reasoning", verifier: "math" }),
+);
 
 async function setup() {
   const dir = tempDir();
   const model = dir.file("model");
   const engine = await simulate(dir.path, SCRIPTS, ["--model-dir", model]);
   const service = await serve(dir.file("data"), [
-    ...[...sandboxFlags(), "--backend", engine.url, "--model-dir", model],
+    ...["--backend", engine.url, "--model-dir", model],
   ]);
   const { stdout } = await run(["client", "python"]);
   await Bun.write(dir.file("client/rolloutd.py"), stdout);
@@ -54,7 +56,9 @@ describe("the Python client that the binary prints", () => {
         refused: [400, "unknown_task_kind", "rollouts[0].instance.data_source"],
         finished: ["sync-one", expect.stringMatching(/^sync-[01]$/)],
         backends: 1,
+        group: [true, false, [1, 1], [0, 0]],
       });
+      expect(concurrent.group).toEqual(rest.group);
       expect(sample.ids.length).toBe(sample.prompt + sample.sampled);
       expect(sample.negative).toBeGreaterThan(0);
       expect(concurrent.rewards).toEqual([1, 0]);

@@ -25,6 +25,8 @@ const TOKENS = {
   logprobs: true,
   stop_id_included: true,
   tokenize: true,
+  tokenizer_hash: expect.any(String),
+  tokenizes_chat: true,
   streams: true,
 };
 const TEXT = {
@@ -107,6 +109,8 @@ test("an engine of ProRL's is known by its reply, as it says nothing of itself",
       ...TEXT,
       kind: "prorl",
       rung: "prorl_generate",
+      tokenizer_hash: null,
+      tokenizes_chat: false,
       max_model_len: null,
       logprobs: true,
       stop_id_included: true,

@@ -33,6 +33,7 @@ function start(jobId: string): StartStage {
     instance: "{}",
     options: "{}",
     handle: null,
+    warm: null,
     backend: null,
     outcome: null,
   };

@@ -1,5 +1,5 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
-import { EXEC, setup } from "./setup.ts";
+import { EXEC, failure, setup } from "./setup.ts";
 
 setDefaultTimeout(60_000);
 
@@ -22,4 +22,19 @@ Picture(1)`;
   const many = "for _ in range(20): display({'image/png': 'cG5n', 'text/plain': ''}, raw=True)";
   expect((await python.run(many, EXEC)).images.length).toBe(8);
   expect((await python.run("1", EXEC)).images).toEqual([]);
+});
+
+test("an image without Python, or without bash, is named as the reason", async () => {
+  await using bundle = await setup("bubblewrap");
+  const sandbox = await bundle.open();
+  await sandbox.exec(["sh", "-c", "rm -f /usr/bin/python3* /usr/local/bin/python3*"], EXEC);
+  expect(await failure(sandbox.python({ startTimeoutMs: 20_000 }))).toMatchObject({
+    code: "image_invalid",
+    message: "cannot start python3 (ENOENT): the image must have one",
+  });
+  await sandbox.exec(["rm", "-f", "/bin/bash", "/usr/bin/bash"], EXEC);
+  expect(await failure(sandbox.shell())).toMatchObject({
+    code: "image_invalid",
+    message: "cannot start bash: the image must have one",
+  });
 });

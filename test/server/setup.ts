@@ -1,5 +1,5 @@
 import { acceptWith } from "../../src/cli/accept.ts";
-import { acceptGroupWith } from "../../src/cli/accept-group.ts";
+import { acceptBatchWith, acceptGroupWith } from "../../src/cli/accept-group.ts";
 import { loadConfig } from "../../src/config.ts";
 import type { Stage } from "../../src/jobs/job.ts";
 import { systemClock } from "../../src/lib/clock.ts";
@@ -9,6 +9,7 @@ import { Gate } from "../../src/server/gate.ts";
 import { Store } from "../../src/store/store.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import { fakeBackends, fakeChooser } from "../support/fake-backends.ts";
+import { unwatched } from "../support/fake-sandbox.ts";
 import { FakeThread } from "../support/fake-thread.ts";
 import { tempDir } from "../support/temp-dir.ts";
 import { idleWeights } from "../support/weights.ts";
@@ -28,7 +29,8 @@ export function setup({ held = false, maxWaiting = 100 } = {}) {
     clock,
     log: createLog("silent"),
     backends: fakeChooser(),
-    sandboxes: { kill: () => {}, end: async () => {} },
+    sandboxes: { kill: () => {}, watch: unwatched, end: async () => {} },
+    isTight: () => false,
     imageOnNode: () => "/",
     spawn: (_stage: Stage) => {
       const thread = new FakeThread();
@@ -46,8 +48,10 @@ export function setup({ held = false, maxWaiting = 100 } = {}) {
       },
       startsAtOnce: 8,
       imagesAtOnce: 2,
+      warmSandboxes: 0,
       maxSandboxesAhead: 8,
       maxQueuedJobs: 100,
+      carryLimitMs: 1_000_000,
       cancelGraceMs: 1000,
     },
     onFatal: (error) => {
@@ -55,13 +59,15 @@ export function setup({ held = false, maxWaiting = 100 } = {}) {
     },
   });
   const accept = acceptWith(loadConfig({ env: {}, flags: {} }), () => {});
+  const acceptGroup = acceptGroupWith(accept);
   const app = createApp({
     store,
     scheduler,
     backends: fakeBackends(),
     weights: idleWeights(),
     accept,
-    acceptGroup: acceptGroupWith(accept),
+    acceptGroup,
+    ...acceptBatchWith(acceptGroup),
     gate: new Gate({ maxWaiting, maxStreams: 2 }),
     maxBodyBytes: MAX_BODY_BYTES,
     version: "0.0.0-test",

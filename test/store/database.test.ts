@@ -1,6 +1,14 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import { chmodSync, chownSync, existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { closeDatabase, openDatabase, prepareFolder } from "../../src/store/database.ts";
 import { failureOf } from "../support/failure.ts";
 import { tempDir } from "../support/temp-dir.ts";
@@ -122,17 +130,34 @@ describe("a data folder is refused", () => {
   });
 });
 
-describe("a database is refused", () => {
-  const MEND = "move rolloutd.db and rolloutd.db-wal aside to start with an empty one";
+describe("a damaged database", () => {
+  test("is refused, and with recover is set aside, not deleted", async () => {
+    using dir = tempDir();
+    const db = openDatabase(dir.path);
+    db.run("CREATE TABLE filler (text TEXT)");
+    for (let i = 0; i < 200; i++) db.run("INSERT INTO filler VALUES (?)", ["x".repeat(1000)]);
+    closeDatabase(db);
+    const path = dir.file("rolloutd.db");
+    const bytes = new Uint8Array(await Bun.file(path).arrayBuffer());
+    bytes.fill(0xff, bytes.length / 2, bytes.length / 2 + 20_000);
+    writeFileSync(path, bytes);
+    expect((await failureOf(() => openDatabase(dir.path))).code).toBe("data_damaged");
+    closeDatabase(openDatabase(dir.path, true));
+    const aside = readdirSync(dir.path).filter((name) => name.includes(".damaged-"));
+    expect(aside.length).toBeGreaterThan(0);
+    closeDatabase(openDatabase(dir.path));
+  });
+});
 
+describe("a database is refused", () => {
   test("that is none, and stays as it is", async () => {
     using dir = tempDir();
     const text = "This is a text, and no database. ".repeat(100);
     writeFileSync(dir.file("rolloutd.db"), text);
-    expect(await failureOf(() => openDatabase(dir.path))).toEqual({
-      ...UNUSABLE,
-      message: `the database in ${dir.path} can't be opened: file is not a database`,
-      mend: MEND,
+    expect(await failureOf(() => openDatabase(dir.path))).toMatchObject({
+      code: "data_damaged",
+      message: "the database is damaged: file is not a database",
+      mend: expect.stringContaining("--recover"),
     });
     expect(await Bun.file(dir.file("rolloutd.db")).text()).toBe(text);
   });

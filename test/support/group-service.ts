@@ -1,5 +1,5 @@
 import { acceptWith } from "../../src/cli/accept.ts";
-import { acceptGroupWith } from "../../src/cli/accept-group.ts";
+import { acceptBatchWith, acceptGroupWith } from "../../src/cli/accept-group.ts";
 import { loadConfig } from "../../src/config.ts";
 import type { ErrorBody } from "../../src/errors.ts";
 import type { Stage } from "../../src/jobs/job.ts";
@@ -11,6 +11,7 @@ import { Gate } from "../../src/server/gate.ts";
 import { Store } from "../../src/store/store.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import { fakeBackends, fakeChooser } from "./fake-backends.ts";
+import { unwatched } from "./fake-sandbox.ts";
 import { FakeThread } from "./fake-thread.ts";
 import { waitFor } from "./wait-for.ts";
 import { idleWeights } from "./weights.ts";
@@ -28,7 +29,7 @@ type Started = { start: StartStage; thread: FakeThread };
  * Routes, store and scheduler over threads that do what the test says: each rollout goes to EVAL by itself
  * and there waits for its reward or its fault.
  */
-export function groupService(dataDir: string, { slots = 8 } = {}) {
+export function groupService(dataDir: string, { slots = 8, carryLimitMs = 1_000_000 } = {}) {
   const store = new Store(dataDir);
   const clock = { ms: 1_000_000, nowMs: () => clock.ms++ };
   recoverJobs(store, clock, 2);
@@ -51,22 +52,27 @@ export function groupService(dataDir: string, { slots = 8 } = {}) {
   const scheduler = new Scheduler({
     ...{ store, clock, spawn, log: createLog("silent") },
     backends: fakeChooser(),
-    sandboxes: { kill: () => {}, end: async () => {} },
+    sandboxes: { kill: () => {}, watch: unwatched, end: async () => {} },
+    isTight: () => false,
     imageOnNode: () => "/",
     settings: {
       pools: { init: pool, run: pool, eval: { threads: 1, slots: 10 * slots } },
       startsAtOnce: 64,
       imagesAtOnce: 2,
+      warmSandboxes: 0,
       maxSandboxesAhead: 64,
       maxQueuedJobs: 1000,
+      carryLimitMs,
       cancelGraceMs: 1_000_000,
     },
     onFatal: (error) => fatal.push(error),
   });
   const accept = acceptWith(loadConfig({ env: {}, flags: { num_attempts: 1 } }), () => {});
+  const acceptGroup = acceptGroupWith(accept);
   const app = createApp({
     ...{ store, scheduler, accept, maxBodyBytes: 1_000_000, version: "0.0.0-test" },
-    acceptGroup: acceptGroupWith(accept),
+    acceptGroup,
+    ...acceptBatchWith(acceptGroup),
     gate: new Gate({ maxWaiting: 100, maxStreams: 1 }),
     backends: fakeBackends(),
     weights: idleWeights(),

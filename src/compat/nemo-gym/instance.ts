@@ -4,28 +4,51 @@ import type { RolloutRequest } from "../../protocol/rollout.ts";
 type Row = Record<string, unknown>;
 type Instance = RolloutRequest["instance"];
 
+/** What a row's fields say about who scores it, most telling first. */
+const VERIFIERS: [known: (row: Row) => boolean, verifier: string][] = [
+  [({ verifier_metadata }) => has(verifier_metadata, "unit_tests"), "code"],
+  [({ instruction_id_list }) => Array.isArray(instruction_id_list), "instructions"],
+  [({ options }) => options !== undefined, "choice"],
+  [({ expected_answer }) => expected_answer !== undefined, "math"],
+];
+
 /**
- * The instance in a row of NeMo Gym's datasets. Its own environments are known by their fields; a row that says
- * `data_source` is one of ours as it stands.
+ * The instance in a row of NeMo Gym's datasets. A row that says `data_source` is one of ours as it stands; one of
+ * SWE-bench's carries its instance as text; any other is answered in one turn, as Gym's own simple agent
+ * does without tools, and scored by the verifier that its fields are for.
  *
- * @throws ServiceError `unknown_task_kind`
+ * @throws ServiceError `unknown_task_kind`, `invalid_field`
  */
-export function instanceOf(row: Row, problem: string): Instance {
+export function instanceOf(row: Row, prompt: { role: string; content: string }[]): Instance {
   if (typeof row.data_source === "string") return row as Instance;
-  const { expected_answer, options } = row;
-  if (typeof expected_answer === "string" || typeof expected_answer === "number") {
-    if (options === undefined) return mathInstance(problem, String(expected_answer));
+  if (has(row.metadata, "instance_dict")) return softwareInstance(row.metadata.instance_dict);
+  const verifier = VERIFIERS.find(([known]) => known(row))?.[1];
+  if (verifier === undefined) {
+    throw new ServiceError("unknown_task_kind", "the row's fields are of no task kind here", {
+      field: "data_source",
+      mend: "add data_source with one of the task kinds of the README, and the fields it asks for",
+    });
   }
-  throw new ServiceError("unknown_task_kind", "the row's fields are of no task kind here", {
-    field: "data_source",
-    mend: "add data_source with one of the task kinds of the README, and the fields it asks for",
-  });
+  const truth = { ground_truth: row.expected_answer };
+  return {
+    ...row,
+    prompt,
+    data_source: "reasoning",
+    verifier,
+    ...(verifier === "math" && { reward_model: truth }),
+  };
 }
 
-function mathInstance(problem: string, truth: string): Instance {
-  return {
-    data_source: "math",
-    prompt: [{ role: "user", content: problem }],
-    reward_model: { ground_truth: truth },
-  };
+function softwareInstance(text: unknown): Instance {
+  const field = "metadata.instance_dict";
+  try {
+    const fields: unknown = JSON.parse(String(text));
+    if (typeof fields === "object" && fields !== null)
+      return { ...fields, data_source: "swebench" };
+  } catch {}
+  throw new ServiceError("invalid_field", `${field}: is not a JSON object as text`, { field });
+}
+
+function has<K extends string>(value: unknown, key: K): value is Record<K, unknown> {
+  return typeof value === "object" && value !== null && key in value;
 }

@@ -55,7 +55,7 @@ export function readRunRequest(body: unknown, id: string): RunRequest {
     rollout: {
       id,
       labels: { api: "nemo-gym" },
-      instance: instanceOf(row, user),
+      instance: instanceOf(row, input),
       agent: { system_prompt: of("system", "developer").join("\n\n"), user_prompt: user },
       sampling: {
         ...(typeof temperature === "number" && { temperature }),

@@ -4,6 +4,8 @@ import type { Scheduler } from "../../pipeline/scheduler.ts";
 import type { EngineRoute, RolloutRequest } from "../../protocol/rollout.ts";
 import { viewRollout } from "../../protocol/view.ts";
 import type { Store } from "../../store/store.ts";
+import type { JobRow } from "../../store/tables.ts";
+import type { Outcome } from "../../trajectory/record.ts";
 import { finishedRollout, storedTrajectory } from "../finished.ts";
 import { Calls } from "./calls.ts";
 import { type ProcessRequest, readProcessRequest } from "./process-request.ts";
@@ -90,7 +92,7 @@ export class ProrlGateway {
    *
    * @throws ServiceError when the rollout can't be taken on; what happens after that is in the result.
    */
-  async process(body: unknown, signal: AbortSignal): Promise<ProrlResult | null> {
+  async process(body: unknown, client: string, signal: AbortSignal): Promise<ProrlResult | null> {
     const request = readProcessRequest(body);
     const { addresses, scheduler } = this.#parts;
     if (addresses.list().length === 0) {
@@ -99,7 +101,10 @@ export class ProrlGateway {
     }
     const { call, fresh } = this.#calls.enter(request.jobId, body);
     try {
-      if (fresh) await scheduler.submit([this.#submission(request, call.rolloutId)]);
+      if (fresh) {
+        const { job, row } = this.#submission(request, call.rolloutId);
+        await scheduler.submit([{ job, row: { ...row, client } }]);
+      }
       const row = await finishedRollout(this.#parts, call.rolloutId, signal);
       if (!row) {
         this.#calls.left(call);
@@ -107,6 +112,7 @@ export class ProrlGateway {
       }
       const result = prorlResult(request, viewRollout(row), storedTrajectory(this.#parts, row), {
         inputIds: this.#parts.settings.inputIds,
+        patch: patchOf(row),
       });
       this.#calls.answered(call);
       return result;
@@ -124,4 +130,8 @@ export class ProrlGateway {
     const { rollout, route } = toRollout(request, { id, modelDir, timeoutMs });
     return accept(rollout, route);
   }
+}
+
+function patchOf({ outcome }: JobRow): string | null {
+  return outcome === null ? null : ((JSON.parse(outcome) as Outcome).patch ?? null);
 }

@@ -44,6 +44,8 @@ export type ProrlResult = {
 export type ResultOptions = {
   /** Whether each assistant message carries its whole prompt, which makes a result quadratic in its turns. */
   inputIds: boolean;
+  /** What the agent changed in a repository; null for other kinds. */
+  patch: string | null;
 };
 
 /**
@@ -54,7 +56,7 @@ export function prorlResult(
   request: ProcessRequest,
   view: RolloutView,
   trajectory: Trajectory | null,
-  { inputIds }: ResultOptions,
+  { inputIds, patch }: ResultOptions,
 ): ProrlResult {
   const { params, echo } = request;
   const shown = showMessages(trajectory, { inputIds, params });
@@ -70,7 +72,7 @@ export function prorlResult(
     error: end.error,
     critical_error: end.critical,
     filter: end.error !== null,
-    git_patch: null,
+    git_patch: patch,
     messages,
     tools: trajectory?.tools ?? [],
     timing: timingOf(view),
@@ -86,7 +88,7 @@ type Shown = { messages: ProrlMessages; error: ServiceError | null };
 
 function showMessages(
   trajectory: Trajectory | null,
-  { inputIds, params }: ResultOptions & Pick<ProcessRequest, "params">,
+  { inputIds, params }: Pick<ResultOptions, "inputIds"> & Pick<ProcessRequest, "params">,
 ): Shown {
   const none = { messages: [], endProperly: true };
   if (!trajectory) return { messages: none, error: null };

@@ -19,6 +19,7 @@ export function toRollout(
     rollout: {
       id,
       instance,
+      ...(params.isReasoningTask && { task_kind: "reasoning" }),
       labels: { api: "prorl" },
       sampling: {
         temperature,

@@ -121,9 +121,9 @@ function leastWork(pool: readonly BackendLoad[], newcomer: Newcomer, cursor: num
  */
 export function workOf(load: BackendLoad, meanExpected: number): number {
   const { expectedTokens, contextTokens, foreign, kvUse } = load;
-  // Sums of many parts, taken away again, may leave a little less than nothing.
-  const ahead =
-    Math.max(0, expectedTokens) + CONTEXT_SHARE * contextTokens + foreign * meanExpected;
+  const known = expectedTokens + CONTEXT_SHARE * contextTokens + foreign * meanExpected;
+  // Sums that are counted up and down by fractions come out a hair below nothing.
+  const ahead = Math.max(0, known);
   return ahead * (1 + crowding(kvUse)) + crowding(kvUse) * meanExpected;
 }
 

@@ -24,7 +24,9 @@ export function rolloutRoutes(parts: ServerParts) {
 
   app.get("/:id/trajectory", (c) => {
     const row = find(c.req.param("id"));
-    const stored = store.trajectory(row.seq);
+    // A rescore has no RUN of its own.
+    const ran = (row.rescore_of && store.jobById(row.rescore_of)) || row;
+    const stored = store.trajectory(ran.seq);
     if (!stored) {
       const message = isFinal(row)
         ? `rollout "${row.id}" ended before its first turn`

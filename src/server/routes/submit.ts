@@ -1,6 +1,5 @@
 import { type Context, Hono } from "hono";
-import { ServiceError } from "../../errors.ts";
-import { parseBody } from "../../protocol/parse.ts";
+import { inField, parseBody } from "../../protocol/parse.ts";
 import { submitQuery } from "../../protocol/queries.ts";
 import { type RolloutRequest, rolloutRequestSchema, submitSchema } from "../../protocol/rollout.ts";
 import { viewRollout } from "../../protocol/view.ts";
@@ -57,16 +56,4 @@ async function readSubmit(c: Context<ServerEnv>, maxBodyBytes: number) {
   }
   const request: RolloutRequest = parseBody(rolloutRequestSchema, body);
   return { requests: [request], single: true, waitMs: query.wait_ms, dryRun };
-}
-
-/** Puts the place of one rollout in front of the field that an error names. */
-function inField<T>(place: string, work: () => T): T {
-  try {
-    return work();
-  } catch (error) {
-    if (!(error instanceof ServiceError) || error.field === undefined || place === "") throw error;
-    const field = `${place}.${error.field}`;
-    const mend = error.mend === undefined ? {} : { mend: error.mend };
-    throw new ServiceError(error.code, `${place}: ${error.message}`, { field, ...mend });
-  }
 }

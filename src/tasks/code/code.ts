@@ -47,6 +47,7 @@ export const code: TaskKind<CodeInstance> = {
     const { stopReason, finalMessage } = await context.agent({
       prompt: { texts: { system, user }, fields: { problem: instance.problem } },
       tools: code.tools,
+      workdir: "/workspace",
     });
     context.agentDone();
     const outcome: Outcome = {

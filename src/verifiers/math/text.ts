@@ -48,6 +48,7 @@ const TYPESETTING: Rule[] = [
 
 const SYNONYMS: Rule[] = [
   [/\\[dtc]frac(?![a-zA-Z])/g, "\\frac"],
+  [/\{([^{}]*?)\\over(?![a-zA-Z])([^{}]*)\}/g, "\\frac{$1}{$2}"],
   [/\\[dt]binom(?![a-zA-Z])/g, "\\binom"],
   [/\\(?:leqslant|leqq|leq|le)(?![a-zA-Z])/g, "\\le "],
   [/\\(?:geqslant|geqq|geq|ge)(?![a-zA-Z])/g, "\\ge "],

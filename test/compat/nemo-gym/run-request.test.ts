@@ -27,14 +27,37 @@ describe("a row of NeMo Gym's datasets", () => {
       id: "r",
       labels: { api: "nemo-gym" },
       instance: {
-        data_source: "math",
-        prompt: [{ role: "user", content: "2+2?" }],
+        ...body,
+        prompt: [
+          { role: "system", content: "Be brief." },
+          { role: "user", content: "2+2?" },
+        ],
+        data_source: "reasoning",
+        verifier: "math",
         reward_model: { ground_truth: "4" },
       },
       agent: { system_prompt: "Be brief.", user_prompt: "2+2?" },
       sampling: { temperature: 0.7, top_p: 0.9, max_tokens: 64 },
       chat: { history: "keep" },
     });
+  });
+
+  test("is scored by the verifier that its fields are for", () => {
+    const verifierOf = (fields: object) => {
+      const body = { responses_create_params: { input: "Go." }, ...fields };
+      const { instance } = readRunRequest(body, "r").rollout;
+      return [instance.data_source, instance.verifier];
+    };
+    const tests = { unit_tests: { inputs: ["1"], outputs: ["2"] } };
+    expect(verifierOf({ verifier_metadata: tests })).toEqual(["reasoning", "code"]);
+    expect(verifierOf({ options: [{ A: "1" }], expected_answer: "A" })).toEqual([
+      ...["reasoning", "choice"],
+    ]);
+    expect(verifierOf({ instruction_id_list: ["x"] })).toEqual(["reasoning", "instructions"]);
+    const swe = { metadata: { instance_dict: '{"instance_id":"a__b-1"}' } };
+    expect(verifierOf(swe)).toEqual(["swebench", undefined]);
+    const text = { responses_create_params: { input: "Go." }, metadata: { instance_dict: "{" } };
+    expect(refused(text)).toEqual(["invalid_field", "metadata.instance_dict"]);
   });
 
   test("that names its data_source is an instance as it stands", () => {

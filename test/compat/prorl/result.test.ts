@@ -25,7 +25,7 @@ const TRAJECTORY: Trajectory = {
 };
 
 const result = (changes: Partial<RolloutView>, trajectory: Trajectory | null = TRAJECTORY) =>
-  prorlResult(REQUEST, viewOf("j", changes), trajectory, { inputIds: true });
+  prorlResult(REQUEST, viewOf("j", changes), trajectory, { inputIds: true, patch: null });
 
 /** What decides whether and how a trainer uses a result. */
 const decisive = ({

@@ -58,6 +58,10 @@ describe("least-work", () => {
     expect([chosen(pool(0.6)), chosen(pool(0.95))]).toEqual(["a", "b"]);
   });
 
+  test("chooses where rounding has left less than nothing to do", () => {
+    expect(chosen([load("a", { expectedTokens: -1e-13 })])).toBe("a");
+  });
+
   test("takes those with the same work in turn", () => {
     expect(inTurn([load("a"), load("b")])).toBe("abab");
     const near = [load("a", { expectedTokens: 10_000 }), load("b", { expectedTokens: 10_050 })];

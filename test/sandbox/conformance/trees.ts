@@ -264,9 +264,7 @@ while True:
     expect(await sandbox.run(["sh", "-c", 'echo "$X"; pwd'], options)).toMatchObject({
       exitCode: 0,
     });
-    expect(Buffer.from(await sandbox.readFile("/usr/logs/test.log", 100)).toString()).toBe(
-      "a b\n/usr\n",
-    );
+    expect(Buffer.from(await sandbox.readFile(log, 100)).toString()).toBe("a b\n/usr\n");
     expect(await failure(sandbox.run(["no-such-program"], options))).toMatchObject({
       code: "image_invalid",
       message: expect.stringContaining("no-such-program"),

@@ -1,0 +1,368 @@
+import { type ErrorBody, errorBodyOf, ServiceError } from "../errors.ts";
+import {
+  type BatchGroup,
+  type BatchPlan,
+  type BatchState,
+  deliverable,
+  groupsWanted,
+  informativeShare,
+  unneeded,
+} from "../jobs/batch.ts";
+import type { Clock } from "../lib/clock.ts";
+import type { Store } from "../store/store.ts";
+import type { BatchRow } from "../store/tables.ts";
+import { freeId } from "./free-id.ts";
+import type { GroupNews, GroupSubmission, Groups } from "./groups.ts";
+import { Waiters } from "./waiters.ts";
+
+export type BatchSubmission = {
+  id: string;
+  bodySha256: string;
+  plan: BatchPlan;
+  /** What its groups are made from besides their instance; kept for the instances that come later. */
+  base: unknown;
+  groups: GroupSubmission[];
+  /** More instances are to come. */
+  open: boolean;
+  /** A batch that is over and whose unfinished groups this one goes on with. */
+  carryFrom: string | null;
+};
+
+/** What the batches need of the scheduler. All but `operate` is for use inside a tick. */
+export type BatchParts = {
+  store: Store;
+  clock: Clock;
+  groups: Groups;
+  operate<T>(work: () => T): Promise<T>;
+  afterCommit(effect: () => void): void;
+  /** How many more rollouts the pools up to RUN could take. */
+  room(): number;
+  settings: { carryLimitMs: number; maxQueuedJobs: number };
+};
+
+/** A batch that is under way. */
+type LiveBatch = {
+  row: BatchRow;
+  plan: BatchPlan;
+  /** Groups that have not been begun. */
+  waiting: number;
+  begun: Map<number, BatchGroup>;
+  decided: number;
+  informative: number;
+  failed: number;
+  delivered: number;
+  tokens: number;
+};
+
+/**
+ * Batches under way: it begins groups as slots free up, hands over informative ones, and ends what nobody needs
+ * any more. What to do is decided by `jobs/batch.ts`, inside the tick in which something happened.
+ */
+export class Batches {
+  /** By a batch's id: notified at each group that it delivers, and at its end. */
+  readonly waiters = new Waiters();
+  readonly #parts: BatchParts;
+  readonly #live = new Map<number, LiveBatch>();
+  readonly #expiries = new Map<number, Timer>();
+
+  constructor(parts: BatchParts) {
+    this.#parts = parts;
+    for (const row of parts.store.batches.running()) this.#load(row);
+    for (const row of parts.store.batches.carrying()) this.#expireLater(row);
+    parts.groups.listen((news) => this.#hear(news));
+  }
+
+  stop(): void {
+    for (const timer of this.#expiries.values()) clearTimeout(timer);
+  }
+
+  /** Resolves when the batch is durable. */
+  submit(submission: BatchSubmission): Promise<{ id: string; created: boolean }> {
+    const { store, clock } = this.#parts;
+    return this.#parts.operate(() => {
+      const { id, bodySha256, plan, base, open } = submission;
+      const known = store.batches.byId(id);
+      if (known && known.body_sha256 !== bodySha256) {
+        const mend = "use a new id for a new batch";
+        const message = `batch "${id}" exists with another body`;
+        throw new ServiceError("id_conflict", message, { field: "id", mend });
+      }
+      if (known) return { id, created: false };
+      const from = submission.carryFrom === null ? null : this.#carrier(submission.carryFrom);
+      this.#expectRoom(submission.groups.length);
+      const row = store.batches.insert({
+        ...{ id, body_sha256: bodySha256, closed: open ? 0 : 1, source: null },
+        options: JSON.stringify({ plan, base }),
+        created_ms: clock.nowMs(),
+      });
+      if (from) this.#adopt(from, row);
+      this.#add(row, submission.groups);
+      this.#load(row);
+      return { id, created: true };
+    });
+  }
+
+  /**
+   * Adds instances to a batch that is under way.
+   *
+   * @param at where the first of them goes; what is there already is skipped, so that a repeat adds nothing
+   * @param close no more are to come
+   */
+  append(
+    id: string,
+    groups: GroupSubmission[],
+    { at, close }: { at: number | null; close: boolean },
+  ): Promise<{ added: number; instances: number }> {
+    const { store } = this.#parts;
+    return this.#parts.operate(() => {
+      const row = this.#find(id);
+      const batch = this.#live.get(row.seq);
+      if (!batch) {
+        throw new ServiceError("invalid_field", `batch "${id}" is ${row.state}`, {
+          field: "id",
+          mend: "start another batch, with carry_from for what this one left",
+        });
+      }
+      const next = store.batches.nextPosition(row.seq);
+      const known = at === null ? 0 : next - at;
+      if (known < 0) {
+        const message = `at: the next instance of batch "${id}" is number ${next}`;
+        throw new ServiceError("invalid_field", message, { field: "at" });
+      }
+      const fresh = groups.slice(known);
+      if (fresh.length > 0 && batch.row.closed) {
+        const mend = 'start it with "open": true to add instances later';
+        throw new ServiceError("invalid_field", `batch "${id}" takes no more instances`, {
+          ...{ field: "instances", mend },
+        });
+      }
+      this.#expectRoom(fresh.length);
+      this.#add(row, fresh);
+      batch.waiting += fresh.length;
+      if (close) {
+        batch.row = { ...batch.row, closed: 1 };
+        store.batches.update(row.seq, { closed: 1 });
+      }
+      return { added: fresh.length, instances: next + fresh.length };
+    });
+  }
+
+  /** Ends a batch and all that is under way for it. What it has delivered stays. Null when it does not exist. */
+  cancel(id: string): Promise<BatchRow | null> {
+    return this.#parts.operate(() => {
+      const row = this.#parts.store.batches.byId(id);
+      if (!row) return null;
+      const batch = this.#live.get(row.seq);
+      if (batch)
+        this.#finish(batch, "cancelled", errorBodyOf("cancelled", "the batch was cancelled"));
+      else this.#drop(row, "cancelled");
+      return this.#find(id);
+    });
+  }
+
+  /** Last in a tick, before its slots are filled: begins, delivers and ends what is due. */
+  replenish(): void {
+    for (const batch of [...this.#live.values()]) this.#step(batch);
+  }
+
+  #step(batch: LiveBatch): void {
+    const { plan } = batch;
+    const { store, afterCommit } = this.#parts;
+    const ready = deliverable(plan, this.#needed(batch), [...batch.begun.values()]);
+    for (const { seq } of ready) {
+      if (this.#needed(batch) === 0) break;
+      batch.begun.delete(seq);
+      store.groups.update(seq, { delivered: ++batch.delivered });
+      if (plan.goal.tokens !== null) batch.tokens += store.batches.tokensOf(seq);
+    }
+    if (ready.length > 0) afterCommit(() => this.waiters.notify(batch.row.id));
+    const needed = this.#needed(batch);
+    if (needed === 0) this.#finish(batch, "complete", null);
+    else if (batch.failed > plan.maxFailedGroups) this.#giveUp(batch);
+    else this.#goOn(batch, needed);
+  }
+
+  #goOn(batch: LiveBatch, needed: number): void {
+    const { plan } = batch;
+    const { store, groups, clock } = this.#parts;
+    const nowMs = clock.nowMs();
+    const work = ({ seq }: BatchGroup) => store.batches.workOf(seq, nowMs);
+    for (const group of unneeded(plan, needed, [...batch.begun.values()], work)) {
+      if (group.complete) continue;
+      groups.end(group.seq, "ended", "other groups are certain to reach the batch's goal");
+    }
+    this.#begin(batch, needed);
+    const nothingLeft = batch.begun.size === 0 && batch.waiting === 0;
+    if (nothingLeft && batch.row.closed) this.#exhaust(batch);
+  }
+
+  /** Begins as many groups as there is room for and need of. */
+  #begin(batch: LiveBatch, needed: number): void {
+    if (batch.waiting === 0) return;
+    const { store, groups, room } = this.#parts;
+    const { plan } = batch;
+    const share = informativeShare(batch, plan.expectedShare);
+    const wanted = groupsWanted(plan, needed, [...batch.begun.values()], share);
+    if (wanted === 0) return;
+    let free = Math.min(room(), this.#allowed(batch));
+    for (let begun = 0; begun < wanted && free > 0; begun++) {
+      const row = store.batches.waiting(batch.row.seq, 1)[0];
+      if (!row) return;
+      batch.waiting--;
+      const { seq, position } = row;
+      batch.begun.set(seq, { seq, position: position ?? 0, informative: null, complete: false });
+      groups.begin(row);
+      free -= groups.openRollouts(seq);
+    }
+  }
+
+  #allowed({ plan, begun }: LiveBatch): number {
+    if (plan.maxRollouts === null) return Number.POSITIVE_INFINITY;
+    let open = 0;
+    for (const seq of begun.keys()) open += this.#parts.groups.openRollouts(seq);
+    return plan.maxRollouts - open;
+  }
+
+  #needed({ plan, delivered, tokens }: LiveBatch): number {
+    const { goal } = plan;
+    if (goal.tokens !== null && delivered > 0 && tokens >= goal.tokens) return 0;
+    return Math.max(0, goal.groups - delivered);
+  }
+
+  #hear({ group, state, informative }: GroupNews): void {
+    const batch = group.batch_seq === null ? undefined : this.#live.get(group.batch_seq);
+    const entry = batch?.begun.get(group.seq);
+    if (!batch || !entry) return;
+    if (state === "running") {
+      entry.informative = informative;
+      return;
+    }
+    batch.begun.delete(group.seq);
+    if (informative !== null) batch.decided++;
+    if (state === "failed") batch.failed++;
+    if (informative !== true) return;
+    batch.informative++;
+    // Behind those that were complete before it.
+    batch.begun.set(group.seq, { ...entry, informative, complete: true });
+  }
+
+  #exhaust(batch: LiveBatch): void {
+    const { delivered, plan, decided } = batch;
+    const message = `its instances gave ${delivered} informative groups, the goal is ${plan.goal.groups}; ${decided} groups were decided`;
+    const mend = "give more instances, or ask for fewer groups";
+    this.#finish(batch, "exhausted", { ...errorBodyOf("batch_exhausted", message), mend });
+  }
+
+  #giveUp(batch: LiveBatch): void {
+    const last = this.#parts.store.batches.lastFailure(batch.row.seq);
+    if (!last) throw new Error(`batch ${batch.row.id} counts failed groups that are not there`);
+    const message = `${batch.failed} of its groups failed, the last because: ${last.message}`;
+    this.#finish(batch, "failed", { ...last, message });
+  }
+
+  #finish(batch: LiveBatch, state: Exclude<BatchState, "running">, error: ErrorBody | null): void {
+    const { store, groups, clock, afterCommit } = this.#parts;
+    const { row, plan, begun } = batch;
+    this.#live.delete(row.seq);
+    const finished = { state, finished_ms: clock.nowMs() };
+    store.batches.update(row.seq, {
+      ...finished,
+      ...(error ? { error: JSON.stringify(error) } : {}),
+    });
+    const carries = plan.unfinished !== "end" && state !== "cancelled" && state !== "failed";
+    if (!carries) this.#drop(row, state === "cancelled" ? "cancelled" : "ended");
+    else {
+      if (plan.unfinished === "restart") for (const seq of begun.keys()) groups.park(seq);
+      this.#expireLater({ ...row, ...finished });
+    }
+    afterCommit(() => this.waiters.notify(row.id));
+  }
+
+  /** Ends every group of a batch that is not over. */
+  #drop(row: BatchRow, state: "ended" | "cancelled"): void {
+    const { store, groups, clock } = this.#parts;
+    const why = state === "cancelled" ? "the batch was cancelled" : "the batch is over";
+    const begun = store.batches.begun(row.seq).filter(({ finished_ms }) => finished_ms === null);
+    for (const { seq } of begun) groups.end(seq, state, why);
+    const error = errorBodyOf(state === "cancelled" ? "cancelled" : "not_needed", why);
+    store.batches.endWaiting(row.seq, state, JSON.stringify(error), clock.nowMs());
+    clearTimeout(this.#expiries.get(row.seq));
+    this.#expiries.delete(row.seq);
+  }
+
+  /** What no other batch has taken over in time is ended. */
+  #expireLater(row: BatchRow): void {
+    const { settings, clock, operate, store } = this.#parts;
+    const inMs = (row.finished_ms ?? 0) + settings.carryLimitMs - clock.nowMs();
+    const expire = () => {
+      this.#expiries.delete(row.seq);
+      operate(() => this.#drop(row, "ended"));
+    };
+    if (store.batches.carries(row.seq)) {
+      this.#expiries.set(row.seq, setTimeout(expire, Math.max(0, inMs)));
+    }
+  }
+
+  #carrier(id: string): BatchRow {
+    const row = this.#find(id, "carry_from");
+    if (row.state !== "running") return row;
+    throw new ServiceError("invalid_field", `batch "${id}" is still running`, {
+      field: "carry_from",
+      mend: "wait for its end, or cancel it",
+    });
+  }
+
+  /** Its unfinished groups, and informative ones that it did not need, are the new batch's first ones. */
+  #adopt(from: BatchRow, to: BatchRow): void {
+    const { store, groups } = this.#parts;
+    for (const { seq } of store.batches.begun(from.seq)) groups.move(seq, to.seq);
+    store.batches.adopt(from.seq, to.seq);
+    clearTimeout(this.#expiries.get(from.seq));
+    this.#expiries.delete(from.seq);
+  }
+
+  #add(row: BatchRow, submissions: GroupSubmission[]): void {
+    const { store, groups } = this.#parts;
+    let position = store.batches.nextPosition(row.seq);
+    for (const submission of submissions) {
+      const taken = (id: string) => store.groups.byId(id) !== null;
+      const id = freeId(`${row.id}-${position}`, taken);
+      groups.insert({ ...submission, id }, { seq: row.seq, position: position++ });
+    }
+  }
+
+  #load(row: BatchRow): void {
+    const { store, groups } = this.#parts;
+    const { plan } = JSON.parse(row.options) as { plan: BatchPlan };
+    const begun = store.batches.begun(row.seq).map((group): [number, BatchGroup] => {
+      const { seq, position, informative } = group;
+      const complete = informative === 1;
+      const known = complete ? true : groups.informative(seq);
+      return [seq, { seq, position: position ?? 0, informative: known, complete }];
+    });
+    const counts = { waiting: 0, decided: 0, informative: 0, failed: 0 };
+    for (const { state, informative, count } of store.batches.groupCounts(row.seq)) {
+      if (state === "waiting" || state === "carried") counts.waiting += count;
+      if (state === "failed") counts.failed += count;
+      if (informative !== null) counts.decided += count;
+      if (informative === 1) counts.informative += count;
+    }
+    const { delivered, tokens } = store.batches.deliveries(row.seq);
+    const batch = { row, plan, begun: new Map(begun), ...counts, delivered, tokens };
+    this.#live.set(row.seq, batch);
+  }
+
+  #expectRoom(count: number): void {
+    let waiting = 0;
+    for (const batch of this.#live.values()) waiting += batch.waiting;
+    if (waiting + count <= this.#parts.settings.maxQueuedJobs) return;
+    const message = `${waiting} groups wait in batches`;
+    throw new ServiceError("queue_full", message, { mend: "give the rest later" });
+  }
+
+  #find(id: string, field = "id"): BatchRow {
+    const row = this.#parts.store.batches.byId(id);
+    if (row) return row;
+    throw new ServiceError("not_found", `there is no batch "${id}"`, { field });
+  }
+}

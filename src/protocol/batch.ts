@@ -1,0 +1,62 @@
+import { z } from "zod";
+import type { BatchPlan } from "../jobs/batch.ts";
+import { type GroupRequest, groupIdSchema, groupRequestSchema } from "./group.ts";
+import { rolloutRequestSchema } from "./rollout.ts";
+
+const MAX_INSTANCES = 5000;
+
+const instances = z.array(rolloutRequestSchema.shape.instance).max(MAX_INSTANCES);
+
+const batchShape = {
+  /** Client-chosen: the same id with the same body is the same batch. */
+  id: groupIdSchema.optional(),
+  instances: instances.optional(),
+  /** More instances will be added. */
+  open: z.boolean().optional(),
+  goal: z.strictObject({
+    groups: z.int().min(1).max(100_000),
+    tokens: z.int().min(1).optional(),
+  }),
+  keep: z.enum(["cheapest", "first_started"]).optional(),
+  unfinished: z.enum(["end", "keep", "restart"]).optional(),
+  /** A batch that is over, with whose unfinished groups this one begins. */
+  carry_from: groupIdSchema.optional(),
+  max_rollouts: z.int().min(1).optional(),
+  oversampling: z.number().min(1).max(100).optional(),
+  expected_share: z.number().gt(0).max(1).optional(),
+  max_failed_groups: z.int().min(0).optional(),
+};
+
+export const batchRequestSchema = z.strictObject({
+  ...groupRequestSchema.omit({ id: true, instance: true }).shape,
+  ...batchShape,
+});
+export type BatchRequest = z.infer<typeof batchRequestSchema>;
+
+export const appendSchema = z.strictObject({
+  instances,
+  /** Where the first of them goes: a repeat of what is there already adds nothing. */
+  at: z.int().min(0).optional(),
+  /** No more are to come. */
+  close: z.boolean().optional(),
+});
+
+/** What a batch's groups are made from, besides their instance. */
+export type GroupBase = Omit<GroupRequest, "id" | "instance">;
+
+/** What concerns the batch, and what each of its groups is. */
+export function splitBatch(request: BatchRequest): { plan: BatchPlan; base: GroupBase } {
+  const { id: _id, instances: _instances, open: _open, carry_from: _from, ...others } = request;
+  const { goal, keep, unfinished, max_rollouts, oversampling, ...rest } = others;
+  const { expected_share, max_failed_groups, ...base } = rest;
+  const plan: BatchPlan = {
+    goal: { groups: goal.groups, tokens: goal.tokens ?? null },
+    keep: keep ?? "cheapest",
+    unfinished: unfinished ?? "end",
+    maxRollouts: max_rollouts ?? null,
+    oversampling: oversampling ?? 2,
+    expectedShare: expected_share ?? 0.5,
+    maxFailedGroups: max_failed_groups ?? Math.max(8, goal.groups),
+  };
+  return { plan, base };
+}

@@ -1,0 +1,45 @@
+import { createHash } from "node:crypto";
+import { ServiceError } from "../errors.ts";
+import type { Submission } from "../pipeline/parts.ts";
+import type { JobRow } from "../store/tables.ts";
+
+/**
+ * A job that begins with EVAL and scores again what RUN of another one recorded. The other job stays as it is, with
+ * the verdict that it has.
+ *
+ * @throws ServiceError `not_rescorable`
+ */
+export function rescoreOf(row: JobRow, id: string, client: string): Submission {
+  const { outcome } = row;
+  if (outcome === null) throw notRescorable(row, "has no outcome of RUN", "run it again");
+  if (row.eval_from_record !== 1) {
+    const why = "was scored in the agent's sandbox, which is gone";
+    throw notRescorable(row, why, "run it again");
+  }
+  const of = row.rescore_of ?? row.id;
+  return {
+    job: {
+      id,
+      limits: JSON.parse(row.limits),
+      numAttempts: row.num_attempts,
+      evalFromRecord: true,
+      stage: "eval",
+    },
+    row: {
+      bodySha256: createHash("sha256").update(`rescore ${of} ${outcome}`).digest("hex"),
+      taskKind: row.task_kind,
+      usesSandbox: false,
+      needsBackend: false,
+      image: row.image,
+      instance: row.instance,
+      options: row.options,
+      rescore: { of, outcome },
+      client,
+      priority: row.priority,
+    },
+  };
+}
+
+function notRescorable({ id }: JobRow, why: string, mend: string): ServiceError {
+  return new ServiceError("not_rescorable", `rollout "${id}" ${why}`, { field: "id", mend });
+}

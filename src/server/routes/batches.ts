@@ -1,0 +1,122 @@
+import { type Context, Hono } from "hono";
+import { z } from "zod";
+import { ServiceError } from "../../errors.ts";
+import { BATCH_STATES } from "../../jobs/batch.ts";
+import { appendSchema, batchRequestSchema } from "../../protocol/batch.ts";
+import { type BatchView, viewBatch } from "../../protocol/batch-view.ts";
+import { parseBody } from "../../protocol/parse.ts";
+import type { BatchRow } from "../../store/tables.ts";
+import { readJson } from "../body.ts";
+import type { ServerEnv, ServerParts } from "../parts.ts";
+import { describe, groupQuery } from "./groups.ts";
+
+const wait = z.coerce.number().int().min(0).max(600_000).default(0);
+const waitQuery = z.strictObject({ wait_ms: wait });
+const cursor = z.coerce.number().int().min(0).default(0);
+
+const listQuery = z.strictObject({
+  after: cursor,
+  limit: z.coerce.number().int().min(1).max(1000).default(100),
+  state: z
+    .string()
+    .transform((text) => text.split(","))
+    .pipe(z.array(z.enum(BATCH_STATES)))
+    .optional(),
+});
+
+const groupsQuery = z.strictObject({
+  after: cursor,
+  limit: z.coerce.number().int().min(1).max(100).default(10),
+  wait_ms: wait,
+  ...groupQuery,
+});
+
+export function batchRoutes(parts: ServerParts) {
+  const { store, scheduler } = parts;
+  const { batches } = scheduler;
+  const app = new Hono<ServerEnv>();
+
+  app.post("/", async (c) => {
+    const body = parseBody(batchRequestSchema, await readJson(c.req.raw, parts.maxBodyBytes));
+    const { id, created } = await batches.submit(parts.acceptBatch(body));
+    return c.json({ created, ...view(find(id)) }, created ? 201 : 200);
+  });
+
+  app.get("/", (c) => {
+    const { after, limit, state: states } = parseBody(listQuery, c.req.query());
+    const rows = store.batches.list({ after, limit, ...(states ? { states } : {}) });
+    return c.json({ batches: rows.map(view), next: rows.at(-1)?.seq ?? after });
+  });
+
+  app.get("/:id", async (c) => {
+    const { wait_ms } = parseBody(waitQuery, c.req.query());
+    const id = c.req.param("id");
+    await waitUntil(c, id, wait_ms, () => false);
+    return c.json(view(find(id)));
+  });
+
+  app.post("/:id/instances", async (c) => {
+    const row = find(c.req.param("id"));
+    const body = parseBody(appendSchema, await readJson(c.req.raw, parts.maxBodyBytes));
+    const { base } = JSON.parse(row.options);
+    const groups = parts.acceptInstances(base, body.instances);
+    const { at = null, close = false } = body;
+    return c.json(await batches.append(row.id, groups, { at, close }));
+  });
+
+  /**
+   * Informative groups behind a cursor, in the order in which they were handed over. `next` is the cursor for the
+   * following page; with `over` none will follow.
+   */
+  app.get("/:id/groups", async (c) => {
+    const { after, limit, wait_ms, ...query } = parseBody(groupsQuery, c.req.query());
+    const id = c.req.param("id");
+    const page = () => store.batches.delivered(find(id).seq, after, limit);
+    await waitUntil(c, id, wait_ms, () => page().length > 0);
+    const rows = page();
+    const next = rows.at(-1)?.delivered ?? after;
+    const { seq, finished_ms } = find(id);
+    const over = finished_ms !== null && next >= store.batches.deliveries(seq).delivered;
+    return c.json({ groups: rows.map((row) => describe(parts, row, query)), next, over });
+  });
+
+  /** Ends the batch and all that is under way for it. What it has handed over stays. */
+  app.delete("/:id", async (c) => {
+    const id = c.req.param("id");
+    if (!(await batches.cancel(id))) throw unknown(id);
+    return c.json(view(find(id)));
+  });
+
+  function view(row: BatchRow): BatchView {
+    const { seq } = row;
+    const { delivered } = store.batches.deliveries(seq);
+    return viewBatch(row, store.batches.groupCounts(seq), delivered, store.batches.lengths(seq));
+  }
+
+  function find(id: string): BatchRow {
+    const row = store.batches.byId(id);
+    if (!row) throw unknown(id);
+    return row;
+  }
+
+  /** Waits for the end of the batch, or until `enough`. */
+  async function waitUntil(
+    c: Context<ServerEnv>,
+    id: string,
+    waitMs: number,
+    enough: () => boolean,
+  ): Promise<void> {
+    const until = performance.now() + waitMs;
+    if (waitMs > 0) c.env.keepOpen();
+    while (find(id).finished_ms === null && !enough() && !scheduler.draining) {
+      const left = until - performance.now();
+      if (left <= 0 || !(await batches.waiters.job(id, left, c.req.raw.signal))) return;
+    }
+  }
+
+  return app;
+}
+
+function unknown(id: string): ServiceError {
+  return new ServiceError("not_found", `there is no batch "${id}"`, { field: "id" });
+}

@@ -1,0 +1,94 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+import { readFileSync, statSync } from "node:fs";
+import { ServiceError } from "../errors.ts";
+
+const MIN_TOKEN_LENGTH = 16;
+/** How long a changed file may go unnoticed. Units: milliseconds. */
+const LOOK_AGAIN_MS = 1000;
+
+type Token = { name: string; digest: Buffer };
+
+/**
+ * The tokens that open the TCP port: one a line, `TOKEN` or `NAME:TOKEN`. The file is looked at again when it
+ * changes, so tokens are rotated without a restart: add the new one, move clients over, remove the old one.
+ */
+export class TokenFile {
+  readonly #path: string;
+  #tokens: Token[];
+  #stamp: string;
+  #lookedMs = performance.now();
+
+  /** @throws ServiceError `invalid_field` where the file is missing, empty, or others can read it */
+  constructor(path: string) {
+    this.#path = path;
+    this.#stamp = stampOf(path);
+    this.#tokens = readTokens(path);
+  }
+
+  /** The name of the token in an `Authorization` header; null where it has none of ours. */
+  nameOf(authorization: string | null): string | null {
+    this.#refresh();
+    const given = /^Bearer (\S+)$/.exec(authorization ?? "")?.[1];
+    if (given === undefined) return null;
+    const digest = digestOf(given);
+    let found: string | null = null;
+    // Every one is compared, and digests have one length, so that the time says nothing of the tokens.
+    for (const token of this.#tokens) {
+      if (timingSafeEqual(token.digest, digest)) found = token.name;
+    }
+    return found;
+  }
+
+  /** A file that can't be read or makes no sense leaves the tokens as they were: half a write locks nobody out. */
+  #refresh(): void {
+    const nowMs = performance.now();
+    if (nowMs - this.#lookedMs < LOOK_AGAIN_MS) return;
+    this.#lookedMs = nowMs;
+    try {
+      const stamp = stampOf(this.#path);
+      if (stamp === this.#stamp) return;
+      this.#tokens = readTokens(this.#path);
+      this.#stamp = stamp;
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error;
+    }
+  }
+}
+
+function stampOf(path: string): string {
+  try {
+    const { ino, size, mtimeMs } = statSync(path);
+    return `${ino} ${size} ${mtimeMs}`;
+  } catch (cause) {
+    throw refusal(`there is no file ${path}`, `umask 077; openssl rand -hex 32 > ${path}`, cause);
+  }
+}
+
+function readTokens(path: string): Token[] {
+  if (statSync(path).mode & 0o077) {
+    throw refusal(`others can read the tokens in ${path}`, `chmod 600 ${path}`);
+  }
+  const lines = readFileSync(path, "utf8").split("\n");
+  const tokens = lines.flatMap((line, index) => {
+    const text = line.trim();
+    if (text === "" || text.startsWith("#")) return [];
+    const colon = text.indexOf(":");
+    const [name, token] =
+      colon === -1 ? [`token-${index + 1}`, text] : [text.slice(0, colon), text.slice(colon + 1)];
+    if (token.length >= MIN_TOKEN_LENGTH && !/\s/.test(token)) {
+      return [{ name, digest: digestOf(token) }];
+    }
+    const message = `line ${index + 1} of ${path} is no token`;
+    throw refusal(message, `use at least ${MIN_TOKEN_LENGTH} characters: openssl rand -hex 32`);
+  });
+  if (tokens.length > 0) return tokens;
+  throw refusal(`${path} has no token`, `openssl rand -hex 32 >> ${path}`);
+}
+
+function digestOf(token: string): Buffer {
+  return createHash("sha256").update(token).digest();
+}
+
+function refusal(message: string, mend: string, cause?: unknown): ServiceError {
+  return new ServiceError("invalid_field", message, { field: "token_file", mend, cause });
+}

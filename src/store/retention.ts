@@ -1,0 +1,48 @@
+import type { Database } from "bun:sqlite";
+
+/** Pages that one step gives back to the file system, so that it stays short. */
+const VACUUM_PAGES = 2000;
+
+/**
+ * Finished jobs that may go: by age, or the oldest where the database is too large. The youngest stays, because
+ * cursors count on from its position; so do those whose group is not over.
+ */
+const EXPENDABLE = `
+  SELECT seq FROM jobs
+  WHERE finished_seq > 0 AND finished_seq < (SELECT max(finished_seq) FROM jobs)
+    AND finished_ms <= ?
+    AND seq NOT IN (SELECT job_seq FROM callbacks)
+    AND (group_seq IS NULL OR group_seq IN (SELECT seq FROM groups WHERE finished_ms IS NOT NULL))
+  ORDER BY finished_seq LIMIT ?`;
+
+/** Takes old results away. */
+export class Retention {
+  readonly #db: Database;
+
+  constructor(db: Database) {
+    this.#db = db;
+  }
+
+  /** What the database holds, without the pages that are free. Units: bytes. */
+  usedBytes(): number {
+    const value = (pragma: string) => Number(this.#db.query(`PRAGMA ${pragma}`).values()[0]?.[0]);
+    return (value("page_count") - value("freelist_count")) * value("page_size");
+  }
+
+  /** Removes the oldest jobs that finished until `beforeMs`, at most `limit`. Inside a transaction. */
+  remove(beforeMs: number, limit: number): number {
+    const rows = this.#db.query<{ seq: number }, [number, number]>(EXPENDABLE).all(beforeMs, limit);
+    const statements = [
+      "DELETE FROM trajectories WHERE job_seq = ?",
+      "DELETE FROM labels WHERE job_seq = ?",
+      "DELETE FROM jobs WHERE seq = ?",
+    ].map((sql) => this.#db.query(sql));
+    for (const { seq } of rows) for (const statement of statements) statement.run(seq);
+    return rows.length;
+  }
+
+  /** Gives some free pages back to the file system. Outside of transactions. */
+  shrink(): void {
+    this.#db.run(`PRAGMA incremental_vacuum(${VACUUM_PAGES})`);
+  }
+}

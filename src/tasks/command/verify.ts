@@ -1,0 +1,88 @@
+import { ServiceError } from "../../errors.ts";
+import type { Sandbox } from "../../sandbox/sandbox.ts";
+import type { Verdict } from "../../verifiers/verdict.ts";
+import type { CommandInstance } from "./row.ts";
+
+const LOG = "/tmp/rollout-verifier.log";
+const MAX_LOG_BYTES = 64 * 1024 * 1024;
+const MAX_REWARD_BYTES = 64 * 1024;
+const MAX_SHOWN = 1000;
+/** As bash says them: not to be run, not found. */
+const NOT_RUN = [126, 127];
+
+/** @throws ServiceError `verifier_failed` where the command does not come to a number */
+export async function verify(
+  { verifier, workdir }: CommandInstance,
+  sandbox: Sandbox,
+  signal: AbortSignal,
+): Promise<Verdict> {
+  const { command, reward: from, reward_file, timeout_ms: timeoutMs } = verifier;
+  // What lies there already was not written by the verifier.
+  const script = reward_file ? `rm -rf -- ${quoted(reward_file)}\n${command}` : command;
+  const run = await sandbox.run(script, { log: LOG, cwd: workdir, timeoutMs, signal });
+  const log = Buffer.from(await readLog(sandbox, signal)).toString();
+  const details = { exit_code: run.exitCode, log: log.slice(-MAX_SHOWN) };
+  if (run.timedOut) {
+    if (!verifier.timeout_is_zero) throw failed(`it took longer than ${timeoutMs} ms`, log);
+    const reason = `The verifier took longer than ${timeoutMs} ms.`;
+    return { reward: 0, rule: "verifier_timeout", reason, details };
+  }
+  if (run.exitCode !== null && NOT_RUN.includes(run.exitCode)) throw failed("it can't run", log);
+  if (from === "exit_code") {
+    if (run.exitCode === null) throw failed(`signal ${run.signal} ended it`, log);
+    const passed = run.exitCode === 0;
+    const reason = `The verifier ended with exit code ${run.exitCode}.`;
+    return { reward: passed ? 1 : 0, rule: passed ? "exit_zero" : "exit_nonzero", reason, details };
+  }
+  const text = from === "file" ? await readReward(sandbox, reward_file ?? "", log, signal) : log;
+  const last = text.trimEnd().split("\n").at(-1)?.trim() ?? "";
+  const reward = numberOf(from === "file" ? text.trim() : last);
+  if (reward === null) throw failed(`it gave no number but "${last.slice(0, 200)}"`, log);
+  return { reward, rule: `command_${from}`, reason: `The verifier gave ${reward}.`, details };
+}
+
+async function readLog(sandbox: Sandbox, signal: AbortSignal): Promise<Uint8Array> {
+  try {
+    return await sandbox.readFile(LOG, MAX_LOG_BYTES, signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    throw failed(`its output can't be read (${(error as Error).message})`, "");
+  }
+}
+
+async function readReward(
+  sandbox: Sandbox,
+  path: string,
+  log: string,
+  signal: AbortSignal,
+): Promise<string> {
+  try {
+    return Buffer.from(await sandbox.readFile(path, MAX_REWARD_BYTES, signal)).toString();
+  } catch (error) {
+    signal.throwIfAborted();
+    throw failed(`it left no reward (${(error as Error).message})`, log);
+  }
+}
+
+/** A number, or JSON with a `reward`. */
+function numberOf(text: string): number | null {
+  if (/^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i.test(text)) return Number(text);
+  try {
+    const { reward } = JSON.parse(text) as { reward?: unknown };
+    return typeof reward === "number" ? reward : null;
+  } catch {
+    return null;
+  }
+}
+
+function quoted(path: string): string {
+  return `'${path.replaceAll("'", `'\\''`)}'`;
+}
+
+function failed(why: string, log: string): ServiceError {
+  const end = log.slice(-MAX_SHOWN);
+  return new ServiceError(
+    "verifier_failed",
+    `the verifier's command failed: ${why}\n${end}`.trim(),
+  );
+}

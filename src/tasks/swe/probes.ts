@@ -1,0 +1,88 @@
+import { randomBytes, randomInt } from "node:crypto";
+import { LOG_FORMATS, type LogFormatName } from "../../verifiers/tests/formats.ts";
+import { statusesOf } from "../../verifiers/tests/status.ts";
+
+/**
+ * Tests of ours, written into a row's own test files before they run: some pass, some fail, and which is which can't
+ * be known without running them honestly. Where they come out otherwise, or are missing, the runner was tampered
+ * with by the code that it tests, broke off, or ran other files.
+ */
+export type Probes = {
+  /** What is appended to each file. */
+  appended: Map<string, string>;
+  /** By the name that the log gives a probe, up to its parameters. */
+  expected: Map<string, "passed" | "failed">;
+};
+
+const PER_FILE = 4;
+
+/** A file more costs a reading and a writing. */
+const MAX_FILES = 20;
+
+const FORMATS: ReadonlySet<LogFormatName> = new Set([
+  ...(["pytest", "pytest-options", "pytest-v2", "pytest-either-end"] as const),
+  ...(["pytest-progress", "matplotlib"] as const),
+]);
+
+/**
+ * @param tests names of tests that have to run, so that their files are known to be collected
+ * @returns null where none can run along: another runner, or names that say no file.
+ */
+export function makeProbes(format: LogFormatName, tests: readonly string[]): Probes | null {
+  const named = tests.flatMap((name) => /^([^:]+\.py)::/.exec(name)?.[1] ?? []);
+  const files = [...new Set(named)].slice(0, MAX_FILES);
+  if (!FORMATS.has(format) || files.length === 0) return null;
+  const probes: Probes = { appended: new Map(), expected: new Map() };
+  for (const file of files) {
+    // At least one of either kind, in an order that says nothing.
+    const failing = randomInt(1, (1 << PER_FILE) - 1);
+    let text = "\n";
+    for (let index = 0; index < PER_FILE; index++) {
+      const fails = ((failing >> index) & 1) === 1;
+      const name = `test_${word()}_${word()}`;
+      const input = randomBytes(8).toString("hex");
+      const digest = new Bun.CryptoHasher("sha256").update(input).digest("hex");
+      const shown = fails ? randomBytes(32).toString("hex") : digest;
+      text += `\n\ndef ${name}():\n    import hashlib\n\n    assert hashlib.sha256(b"${input}").hexdigest() == "${shown}"\n`;
+      probes.expected.set(`${file}::${name}`, fails ? "failed" : "passed");
+    }
+    probes.appended.set(file, text);
+  }
+  return probes;
+}
+
+/** Whether a log reports every probe as it has to come out. */
+export function probesHold(log: string, format: LogFormatName, probes: Probes): boolean {
+  const found = new Map<string, Set<string>>();
+  for (const [name, status] of statusesOf(LOG_FORMATS[format].parse(log))) {
+    const plain = name.split("[")[0] ?? name;
+    if (!probes.expected.has(plain)) continue;
+    found.set(plain, (found.get(plain) ?? new Set()).add(status));
+  }
+  return [...probes.expected].every(([name, status]) => {
+    const given = found.get(name);
+    return given?.size === 1 && given.has(status);
+  });
+}
+
+const SYLLABLES = [
+  "ba",
+  "ce",
+  "di",
+  "fo",
+  "gu",
+  "la",
+  "me",
+  "ni",
+  "po",
+  "ru",
+  "sa",
+  "te",
+  "vi",
+  "zo",
+];
+
+/** Looks like the name of any test. */
+function word(): string {
+  return Array.from({ length: 4 }, () => SYLLABLES[randomInt(SYLLABLES.length)]).join("");
+}

@@ -1,0 +1,249 @@
+import { z } from "zod";
+import { ServiceError } from "../../errors.ts";
+import { type LogFormatName, logFormatNamed } from "../../verifiers/tests/formats.ts";
+import type { TestLists } from "../../verifiers/tests/grade.ts";
+import { parseRow } from "../parse-row.ts";
+import { parsePatch } from "./patch.ts";
+import { suiteOf } from "./suites.ts";
+
+/** The published collections whose rows this kind reads. */
+export type Collection = "swebench" | "multimodal" | "r2egym" | "swesmith";
+
+/** How EVAL runs a row's tests. */
+export type TestPlan = {
+  format: LogFormatName;
+  timeoutMs: number;
+} & (
+  | /** The row's own script, which also puts its tests in place. */ { script: string }
+  | /** A runner, with the files or modules that it is to run. */ {
+      command: string;
+      targets: string[];
+    }
+);
+
+export type SweInstance = {
+  id: string;
+  collection: Collection;
+  repo: string;
+  version: string;
+  problem: string;
+  /** Where the image has the repository. */
+  folder: string;
+  /** The commit that the task begins at; null where the image's own is meant. */
+  baseCommit: string | null;
+  /** As the row names it; null where it is to be made from the other fields. */
+  image: string | null;
+  /** The row's own solution; null where it has none. */
+  solution: string | null;
+  /** What brings the tests, which only EVAL sees. */
+  testPatch: string;
+  /** A fault that INIT puts in. */
+  bug: string | null;
+  /** Files that only EVAL may see. */
+  hidden: string[];
+  tests: TestPlan;
+  grading: { lists: TestLists } | { expected: Record<string, string> };
+  /** Whether tests of ours with a known outcome run along, to notice a runner that was tampered with. */
+  probes: boolean;
+};
+
+const text = z.string().nullish();
+const names = z.union([z.string(), z.array(z.string())]).nullish();
+
+const rowSchema = z.looseObject({
+  instance_id: z.string().min(1),
+  data_kind: text,
+  repo: text,
+  version: text,
+  base_commit: text,
+  problem_statement: text,
+  patch: text,
+  test_patch: text,
+  FAIL_TO_PASS: names,
+  PASS_TO_PASS: names,
+  image: text,
+  image_name: text,
+  docker_image: text,
+  image_assets: z.unknown().optional(),
+  eval_script: text,
+  log_parser: text,
+  test_cmd: z.union([z.string(), z.array(z.string())]).nullish(),
+  install_config: z.unknown().optional(),
+  test_timeout_s: z.number().positive().max(86_400).nullish(),
+  expected_output_json: z.unknown().optional(),
+  folder: z.string().regex(/^\//, "must be an absolute path").nullish(),
+  probes: z.boolean().nullish(),
+});
+
+type Row = z.infer<typeof rowSchema>;
+
+const TEST_LIMIT_MS = 1_200_000;
+const R2E_LIMIT_MS = 300_000;
+
+const R2E_SCRIPT = `[ -e /testbed/r2e_tests ] || ln -s /r2e_tests /testbed/r2e_tests
+bash /testbed/run_tests.sh`;
+const R2E_HIDDEN = ["/r2e_tests", "/testbed/r2e_tests", "/testbed/run_tests.sh"];
+
+/** SWE-smith's, unless the row says otherwise. */
+const SMITH_COMMAND = "pytest --disable-warnings --color=no --tb=no --verbose";
+
+/** A row of SWE-bench, SWE-Gym, R2E-Gym, SWE-smith or SWE-bench Multimodal, as published. */
+export function parseSweRow(raw: Record<string, unknown>): SweInstance {
+  const row = parseRow(rowSchema, raw);
+  const collection = collectionOf(row);
+  const shared = {
+    id: row.instance_id,
+    collection,
+    repo: row.repo ?? "",
+    version: row.version ?? row.base_commit ?? "",
+    problem: row.problem_statement ?? "",
+    folder: row.folder ?? "/testbed",
+    image: row.image ?? row.docker_image ?? row.image_name ?? null,
+    probes: row.probes ?? true,
+  };
+  if (collection === "r2egym") return { ...shared, ...r2eParts(row) };
+  const lists = {
+    failToPass: listOf(row.FAIL_TO_PASS, "FAIL_TO_PASS"),
+    passToPass: listOf(row.PASS_TO_PASS, "PASS_TO_PASS"),
+  };
+  if (lists.failToPass.length === 0) throw wrong("FAIL_TO_PASS", "names no test");
+  const testPatch = row.test_patch ?? "";
+  const isSmith = collection === "swesmith";
+  const files = [...new Set(lists.failToPass.map((name) => name.split("::")[0] ?? ""))];
+  return {
+    ...shared,
+    baseCommit: isSmith ? null : (row.base_commit ?? null),
+    testPatch,
+    bug: isSmith ? required(row.patch, "patch") : null,
+    solution: isSmith ? null : (row.patch ?? null),
+    hidden: isSmith ? files : [],
+    tests: testPlan(row, isSmith, testPatch, lists),
+    grading: { lists },
+  };
+}
+
+function collectionOf(row: Row): Collection {
+  const { data_kind: kind } = row;
+  if (kind === "r2egym" || kind === "swesmith") return kind;
+  if (kind === "swebench_multimodal") return "multimodal";
+  if (kind === "swebench") return "swebench";
+  if (kind) throw wrong("data_kind", `is "${kind}", which is no collection that is known`);
+  if (row.docker_image) return "r2egym";
+  if (row.image_assets) return "multimodal";
+  return row.image_name && !row.test_patch ? "swesmith" : "swebench";
+}
+
+function r2eParts(row: Row) {
+  const expected = jsonOf(row.expected_output_json, "expected_output_json");
+  return {
+    baseCommit: null,
+    testPatch: "",
+    bug: null,
+    solution: row.patch ?? null,
+    hidden: R2E_HIDDEN,
+    tests: { format: "r2e", timeoutMs: limitMs(row, R2E_LIMIT_MS), script: R2E_SCRIPT } as const,
+    grading: { expected: expected as Record<string, string> },
+    // Its lists hold every test of the run, so that others can't run along.
+    probes: false,
+  };
+}
+
+/** The row's own way to run its tests, else its repository's. */
+function testPlan(row: Row, isSmith: boolean, testPatch: string, lists: TestLists): TestPlan {
+  const timeoutMs = limitMs(row, TEST_LIMIT_MS);
+  const config = (row.install_config ?? {}) as { test_cmd?: unknown; log_parser?: unknown };
+  const named =
+    row.log_parser ?? (typeof config.log_parser === "string" ? config.log_parser : null);
+  const format = named ? logFormatNamed(named) : null;
+  if (named && !format) throw wrong("log_parser", `is "${named}", which is no log format`);
+  if (row.eval_script) {
+    const known = format ?? suiteOf(row.repo ?? "")?.format;
+    if (!known) throw wrong("log_parser", "is missing: how is the log of eval_script read?");
+    return { format: known, timeoutMs, script: row.eval_script };
+  }
+  const suite = suiteOf(row.repo ?? "");
+  const own = row.test_cmd ?? (config.test_cmd as string | string[] | undefined);
+  const command = Array.isArray(own) ? own.join("\n") : own;
+  if (isSmith) {
+    const files = [...lists.failToPass, ...lists.passToPass].map(
+      (name) => name.split("::")[0] ?? "",
+    );
+    const targets = [...new Set(files)].toSorted();
+    return {
+      format: format ?? "pytest-progress",
+      timeoutMs,
+      command: command ?? SMITH_COMMAND,
+      targets,
+    };
+  }
+  const chosen = command ?? suite?.command(row.version ?? "");
+  const known = format ?? suite?.format;
+  if (!chosen || !known) {
+    const message = `is "${row.repo ?? ""}", whose tests nobody here knows how to run`;
+    const mend = "add eval_script and log_parser, or test_cmd and log_parser, to the row";
+    throw new ServiceError("invalid_field", `instance.repo ${message}`, {
+      field: "instance.repo",
+      mend,
+    });
+  }
+  const targets = targetsOf(testPatch).map(suite?.target ?? ((path) => path));
+  return { format: known, timeoutMs, command: chosen, targets };
+}
+
+/** Data files that a test patch brings along are not what a runner is given. */
+const NO_TESTS = /(\.(json|png|txt|md|jpg|jpeg|pkl|yml|yaml|toml)|csv)$/;
+
+function targetsOf(testPatch: string): string[] {
+  return patchFiles(testPatch, "test_patch")
+    .filter(({ change, path }) => change !== "deleted" && !NO_TESTS.test(path))
+    .map(({ path }) => path);
+}
+
+/** The files that a row's patch touches. Of one that is no strict patch only the headings are read. */
+export function patchFiles(
+  patch: string,
+  field: string,
+): { path: string; change: "added" | "deleted" | "modified" }[] {
+  if (patch.trim() === "") return [];
+  try {
+    return parsePatch(patch).flatMap(({ path, from, change }) => [
+      { path, change },
+      ...(from === undefined ? [] : [{ path: from, change: "deleted" as const }]),
+    ]);
+  } catch {
+    const files = [...patch.matchAll(/^diff --git a\/.*? b\/(.*)$/gm)].map(([, path = ""]) => path);
+    if (files.length === 0) throw wrong(field, "is no patch");
+    return files.map((path) => ({ path, change: "modified" as const }));
+  }
+}
+
+function limitMs(row: Row, defaultMs: number): number {
+  return row.test_timeout_s ? row.test_timeout_s * 1000 : defaultMs;
+}
+
+function listOf(value: string | string[] | null | undefined, field: string): string[] {
+  if (value === null || value === undefined) return [];
+  const list = typeof value === "string" ? jsonOf(value, field) : value;
+  if (Array.isArray(list) && list.every((name) => typeof name === "string")) return list;
+  throw wrong(field, "must be a list of names, or its JSON text");
+}
+
+function jsonOf(value: unknown, field: string): unknown {
+  if (typeof value === "object" && value !== null) return value;
+  try {
+    return JSON.parse(String(value));
+  } catch {
+    throw wrong(field, "must be JSON");
+  }
+}
+
+function required(value: string | null | undefined, field: string): string {
+  if (value) return value;
+  throw wrong(field, "is missing");
+}
+
+function wrong(field: string, what: string): ServiceError {
+  return new ServiceError("invalid_field", `instance.${field} ${what}`, {
+    field: `instance.${field}`,
+  });
+}

@@ -1,0 +1,85 @@
+import { describe, expect, test } from "bun:test";
+import { resolve } from "node:path";
+import { mathRow, run, serve, simulate } from "../support/binary.ts";
+import { python } from "../support/python.ts";
+import { tempDir } from "../support/temp-dir.ts";
+
+const EXAMPLES = resolve(import.meta.dir, "../../scripts/examples");
+const CHECKS = resolve(import.meta.dir, "../clients");
+const STANDINS = resolve(CHECKS, "standins");
+
+const right = { content: "It is \\boxed{42}." };
+const wrong = { content: "It is \\boxed{5}." };
+/** Of the variants a rollout gets the one that its seed points at, so both are in each group. */
+const SCRIPTS = [
+  { match: "six", variants: [[right], [wrong]] },
+  { match: "two", variants: [[wrong]] },
+];
+const ROWS = [mathRow("What is seven times six?", "42"), mathRow("What is two plus two?", "4")].map(
+  (row) => ({ ...row, data_source: "math" }),
+);
+
+async function setup() {
+  const dir = tempDir();
+  const model = dir.file("model");
+  const engine = await simulate(dir.path, SCRIPTS, ["--model-dir", model]);
+  const service = await serve(dir.file("data"), ["--backend", engine.url, "--model-dir", model]);
+  const { stdout } = await run(["client", "python"]);
+  await Bun.write(dir.file("client/rolloutd.py"), stdout);
+  return {
+    socket: service.socket,
+    /** What a script printed, line by line. */
+    async printed(script: string, args: string[]): Promise<unknown[]> {
+      const path = [dir.file("client"), EXAMPLES, STANDINS];
+      const finished = await python([script, ...args], path);
+      expect([finished.exitCode, finished.stderr]).toEqual([0, ""]);
+      const lines = finished.stdout.trim().split("\n");
+      return lines.map((line) => JSON.parse(line));
+    },
+    rows: async (rows: object[]) => {
+      const path = dir.file("rows.jsonl");
+      await Bun.write(path, rows.map((row) => `${JSON.stringify(row)}\n`).join(""));
+      return path;
+    },
+    async [Symbol.asyncDispose]() {
+      await service[Symbol.asyncDispose]();
+      await engine[Symbol.asyncDispose]();
+      dir[Symbol.dispose]();
+    },
+  };
+}
+
+/** One turn and no sandbox, so that what is tested is the trainers' side. */
+const reasoning = (row: object) => ({ ...row, data_source: "reasoning", verifier: "math" });
+
+describe("the trainers' sides in scripts/examples, against the simulated engine", () => {
+  test("the plain loop trains on groups with their advantages", async () => {
+    await using t = await setup();
+    const rows = await t.rows(ROWS.map(reasoning));
+    const size = ["--group-size", "2", "--rows-per-step", "2"];
+    const [step] = await t.printed(`${EXAMPLES}/plain_loop.py`, [
+      ...[rows, "--server", t.socket, ...size],
+    ]);
+    expect(step).toMatchObject({ step: 0, mean: 0.25, broken: 0 });
+  });
+
+  test("TRL's rollout function gives ids, log-probabilities, mask and rewards", async () => {
+    await using t = await setup();
+    const rows = JSON.stringify(ROWS.map(reasoning));
+    const [{ rewards, mask }] = (await t.printed(`${CHECKS}/trl_check.py`, [t.socket, rows])) as [
+      { rewards: number[]; mask: number[] },
+    ];
+    expect([rewards.slice(0, 2).sort(), rewards.slice(2)]).toEqual([
+      [0, 1],
+      [0, 0],
+    ]);
+    expect(mask.every((value) => value === 1)).toBe(true);
+  });
+
+  test("verl's agent loop gives responses with their mask and reward", async () => {
+    await using t = await setup();
+    const rows = JSON.stringify(ROWS.map(reasoning));
+    const [output] = await t.printed(`${CHECKS}/verl_check.py`, [t.socket, rows]);
+    expect(output).toEqual({ rewards: [expect.any(Number), 0], turns: 2 });
+  });
+});

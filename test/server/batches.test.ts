@@ -1,0 +1,278 @@
+import { describe, expect, test } from "bun:test";
+import { cpSync } from "node:fs";
+import { advantages } from "../../src/jobs/advantages.ts";
+import { BROKEN, groupService } from "../support/group-service.ts";
+import { randomFrom } from "../support/random.ts";
+import { tempDir } from "../support/temp-dir.ts";
+import { waitFor } from "../support/wait-for.ts";
+
+type Service = ReturnType<typeof groupService>;
+
+const rows = (count: number, from = 0) =>
+  Array.from({ length: count }, (_, index) => ({
+    data_source: "echo",
+    instance_id: `row-${from + index}`,
+  }));
+
+const BATCH = { id: "b", num_samples: 2, goal: { groups: 2 }, instances: rows(6) };
+
+/** Gives the group of `row` its two rewards. */
+async function decide(t: Service, group: string, first: number, second: number) {
+  await t.give(`${group}-0`, first);
+  await t.give(`${group}-1`, second);
+}
+
+const ids = (groups: { id: string }[]) => groups.map(({ id }) => id);
+
+describe("a batch", () => {
+  test("hands over informative groups as they are complete, ends at its goal, and ends what is left", async () => {
+    using dir = tempDir();
+    await using t = groupService(dir.path);
+    const { status, body } = await t.send("POST", "/v1/batches", BATCH);
+    expect([status, body.state, body.delivered]).toEqual([201, "running", 0]);
+    const first = t.send("GET", "/v1/batches/b/groups?wait_ms=20000&advantages=grpo");
+    await decide(t, "b-1", 1, 1);
+    await decide(t, "b-2", 1, 0);
+    expect((await first).body).toMatchObject({
+      groups: [{ id: "b-2", state: "complete", rewards: [1, 0], advantages: "grpo" }],
+      next: 1,
+      over: false,
+    });
+    const second = t.send("GET", "/v1/batches/b/groups?wait_ms=20000&after=1");
+    await decide(t, "b-0", 0, 0.5);
+    expect(ids((await second).body.groups)).toEqual(["b-0"]);
+    const done = await t.send("GET", "/v1/batches/b?wait_ms=20000");
+    expect(done.body).toMatchObject({ state: "complete", delivered: 2, surplus: 0, error: null });
+    expect(done.body.groups).toMatchObject({ complete: 3, running: 0, waiting: 0 });
+    expect(done.body.lengths).toMatchObject({ kept: { rollouts: 4, mean: 7 } });
+    const end = await t.send("GET", "/v1/batches/b/groups?after=2");
+    expect(end.body).toMatchObject({ groups: [], over: true });
+    await waitFor(() => t.scheduler.unfinished === 0, "what is left to end");
+    const ended = await t.send("GET", "/v1/groups/b-3");
+    expect(ended.body).toMatchObject({ state: "ended", error: { code: "not_needed" } });
+  });
+
+  test("begins no more groups than it may need, and more when fewer are informative than was expected", async () => {
+    using dir = tempDir();
+    await using t = groupService(dir.path);
+    await t.send("POST", "/v1/batches", {
+      ...{ ...BATCH, instances: rows(40), goal: { groups: 1 } },
+      ...{ expected_share: 1, oversampling: 1 },
+    });
+    const begun = async () => {
+      const { body } = await t.send("GET", "/v1/batches/b");
+      return 40 - body.groups.waiting;
+    };
+    expect(await begun()).toBe(1);
+    // Four expected ones weigh as much as those that were decided: 4 of 5, then 4 of 7, and so on.
+    await decide(t, "b-0", 1, 1);
+    await waitFor(async () => (await begun()) === 3, "two more to be begun");
+    await decide(t, "b-1", 0, 0);
+    await decide(t, "b-2", 1, 1);
+    await waitFor(async () => (await begun()) === 5, "two more to be begun");
+    await decide(t, "b-3", 0, 0);
+    await decide(t, "b-4", 0, 0);
+    await waitFor(async () => (await begun()) === 8, "three at once to be begun");
+  });
+
+  test("ends groups as soon as others are certain to reach the goal, and keeps those with the most work in them", async () => {
+    using dir = tempDir();
+    await using t = groupService(dir.path);
+    const batch = { ...BATCH, num_samples: 3, goal: { groups: 1 }, oversampling: 1 };
+    await t.send("POST", "/v1/batches", { ...batch, expected_share: 0.2 });
+    await waitFor(() => t.waiting.has("b-2-2"), "three groups to run");
+    await t.give("b-1-0", 0);
+    await t.give("b-1-1", 1);
+    // That one can't fail to be informative any more.
+    await waitFor(
+      async () => (await t.send("GET", "/v1/groups/b-0")).body.state === "ended",
+      "the others to be ended",
+    );
+    await t.give("b-1-2", 0);
+    const { body } = await t.send("GET", "/v1/batches/b?wait_ms=20000");
+    expect(body).toMatchObject({ state: "complete", delivered: 1 });
+  });
+
+  test("keeps the order in which groups were begun, where it is asked to", async () => {
+    using dir = tempDir();
+    await using t = groupService(dir.path);
+    await t.send("POST", "/v1/batches", { ...BATCH, keep: "first_started" });
+    await decide(t, "b-2", 0, 1);
+    await decide(t, "b-1", 1, 0);
+    await decide(t, "b-0", 1, 1);
+    await t.send("GET", "/v1/batches/b?wait_ms=20000");
+    const { body } = await t.send("GET", "/v1/batches/b/groups");
+    expect(ids(body.groups)).toEqual(["b-1", "b-2"]);
+  });
+
+  test("takes instances while it runs, each once, and says so when they did not bring the goal", async () => {
+    using dir = tempDir();
+    await using t = groupService(dir.path);
+    await t.send("POST", "/v1/batches", { ...BATCH, instances: rows(1), open: true });
+    await decide(t, "b-0", 1, 1);
+    const more = { instances: rows(2, 1), at: 1 };
+    const added = await t.send("POST", "/v1/batches/b/instances", more);
+    expect(added.body).toEqual({ added: 2, instances: 3 });
+    const repeated = await t.send("POST", "/v1/batches/b/instances", { ...more, close: true });
+    expect(repeated.body).toEqual({ added: 0, instances: 3 });
+    const beyond = await t.send("POST", "/v1/batches/b/instances", { instances: rows(1), at: 9 });
+    expect([beyond.status, beyond.body.error.field]).toEqual([400, "at"]);
+    const closed = await t.send("POST", "/v1/batches/b/instances", { instances: rows(1) });
+    expect([closed.status, closed.body.error.field]).toEqual([400, "instances"]);
+    await decide(t, "b-1", 0, 1);
+    await decide(t, "b-2", 0, 0);
+    const { body } = await t.send("GET", "/v1/batches/b?wait_ms=20000");
+    expect(body).toMatchObject({ state: "exhausted", delivered: 1 });
+    expect(body.error).toMatchObject({ code: "batch_exhausted" });
+    const { body: known } = await t.send("GET", "/v1/instances?mean_at_least=0.1&mean_at_most=0.9");
+    expect(known.instances).toMatchObject([
+      {
+        key: "echo:row-1",
+        groups: 1,
+        informative: 1,
+        rollouts: 2,
+        mean_reward: 0.5,
+        mean_tokens: 7,
+      },
+    ]);
+  });
+
+  test("is given up when too many of its groups fail, and says why", async () => {
+    using dir = tempDir();
+    await using t = groupService(dir.path);
+    await t.send("POST", "/v1/batches", { ...BATCH, max_failed_groups: 1, max_replacements: 0 });
+    await t.give("b-0-0", BROKEN);
+    await t.give("b-1-0", BROKEN);
+    const { body } = await t.send("GET", "/v1/batches/b?wait_ms=20000");
+    expect(body).toMatchObject({ state: "failed", error: { code: "sandbox_start_failed" } });
+    await waitFor(() => t.scheduler.unfinished === 0, "what is left to end");
+  });
+
+  test("that is cancelled ends all that is under way for it", async () => {
+    using dir = tempDir();
+    await using t = groupService(dir.path);
+    await t.send("POST", "/v1/batches", BATCH);
+    await waitFor(() => t.waiting.has("b-1-1"), "it to run");
+    const { body } = await t.send("DELETE", "/v1/batches/b");
+    expect(body).toMatchObject({ state: "cancelled", error: { code: "cancelled" } });
+    await waitFor(() => t.scheduler.unfinished === 0, "its rollouts to end");
+    expect((await t.send("DELETE", "/v1/batches/nobody")).status).toBe(404);
+  });
+
+  test("is refused with its field", async () => {
+    using dir = tempDir();
+    await using t = groupService(dir.path);
+    const refusals = [
+      [{ ...BATCH, goal: { groups: 0 } }, "goal.groups"],
+      [{ ...BATCH, instances: [] }, "instances"],
+      [{ ...BATCH, instances: [...rows(1), { data_source: "nope" }] }, "instances[1].instance"],
+      [{ ...BATCH, instances: [], open: true, informative: { rule: "x" } }, "informative.rule"],
+      [{ ...BATCH, carry_from: "nobody" }, "carry_from"],
+      [{ ...BATCH, unfinished: "sell" }, "unfinished"],
+    ] as const;
+    for (const [body, field] of refusals) {
+      const { body: reply } = await t.send("POST", "/v1/batches", body);
+      expect(reply.error?.field).toStartWith(field);
+    }
+  });
+});
+
+describe("what a batch leaves unfinished", () => {
+  test("goes on and is the next batch's first, with the rewards that it has", async () => {
+    using dir = tempDir();
+    await using t = groupService(dir.path);
+    const goal = { groups: 1 };
+    await t.send("POST", "/v1/batches", { ...BATCH, goal, unfinished: "keep" });
+    await t.give("b-1-0", 1);
+    await decide(t, "b-0", 0, 1);
+    await t.send("GET", "/v1/batches/b?wait_ms=20000");
+    await t.send("POST", "/v1/batches", { id: "n", ...NEXT, carry_from: "b" });
+    await t.give("b-1-1", 0);
+    const { body } = await t.send("GET", "/v1/batches/n/groups?wait_ms=20000");
+    expect(body.groups).toMatchObject([{ id: "b-1", rewards: [1, 0] }]);
+    const done = await t.send("GET", "/v1/batches/b");
+    expect(done.body).toMatchObject({ state: "complete", delivered: 1 });
+  });
+
+  test("is put aside with the rewards that it has, and only the rest is begun again", async () => {
+    using dir = tempDir();
+    await using t = groupService(dir.path);
+    const goal = { groups: 1 };
+    await t.send("POST", "/v1/batches", { ...BATCH, goal, unfinished: "restart" });
+    await t.give("b-1-0", 1);
+    await decide(t, "b-0", 0, 1);
+    await waitFor(() => t.scheduler.unfinished === 0, "all of it to be put aside");
+    expect((await t.send("GET", "/v1/groups/b-1")).body.state).toBe("carried");
+    await t.send("POST", "/v1/batches", { id: "n", ...NEXT, carry_from: "b" });
+    await t.give("b-1-1-r1", 0);
+    const { body } = await t.send("GET", "/v1/batches/n/groups?wait_ms=20000");
+    expect(body.groups).toMatchObject([{ id: "b-1", rewards: [1, 0] }]);
+  });
+
+  test("is ended when no other batch takes it over in time", async () => {
+    using dir = tempDir();
+    await using t = groupService(dir.path, { carryLimitMs: 50 });
+    const goal = { groups: 1 };
+    await t.send("POST", "/v1/batches", { ...BATCH, goal, unfinished: "keep" });
+    await decide(t, "b-0", 0, 1);
+    await waitFor(() => t.scheduler.unfinished === 0, "what was kept to end");
+    expect((await t.send("GET", "/v1/groups/b-5")).body.state).toBe("ended");
+  });
+});
+
+const NEXT = { num_samples: 2, goal: { groups: 1 } };
+
+test("whatever the order of ends, faults and restarts, a batch brings exactly its groups, each with exactly its samples", async () => {
+  const random = randomFrom(5);
+  const pick = <T>(items: readonly T[]) => items[Math.floor(random() * items.length)] as T;
+  for (let walk = 0; walk < 3; walk++) {
+    const folders = [tempDir()];
+    let t = groupService(folders[0]?.path ?? "");
+    const keep = walk % 2 === 0 ? "cheapest" : "first_started";
+    const samples = 3;
+    await t.send("POST", "/v1/batches", {
+      ...{ id: "b", num_samples: samples, goal: { groups: 4 }, instances: rows(60), keep },
+      ...{ max_replacements: 50, max_failed_groups: 50 },
+    });
+    const given = new Map<string, number>();
+    const seen: { id: string }[] = [];
+    let restarts = 0;
+    for (let over = false; !over; ) {
+      // Requests alone never leave the turn of the event loop.
+      await new Promise((resolve) => setImmediate(resolve));
+      const held = [...t.waiting.keys()];
+      if (held.length > 0) {
+        const id = pick(held);
+        const broken = random() < 0.25;
+        const reward = random() < 0.5 ? 0 : 1;
+        if (!broken) given.set(id, reward);
+        await t.give(id, broken ? BROKEN : reward);
+      }
+      if (random() < 0.05 && restarts < 3) {
+        const next = tempDir();
+        folders.push(next);
+        restarts++;
+        cpSync(folders.at(-2)?.path ?? "", next.path, { recursive: true });
+        await t[Symbol.asyncDispose]();
+        t = groupService(next.path);
+      }
+      const { body } = await t.send("GET", `/v1/batches/b/groups?after=${seen.length}&limit=1`);
+      seen.push(...body.groups);
+      over = body.over;
+    }
+    const { body } = await t.send("GET", "/v1/batches/b/groups?advantages=rloo&limit=100");
+    expect(ids(body.groups)).toEqual(ids(seen));
+    expect(new Set(ids(seen)).size).toBe(4);
+    for (const group of body.groups) {
+      expect(group.members).toHaveLength(samples);
+      const rewards = group.members.map(({ id }: { id: string }) => given.get(id));
+      expect(group.rewards).toEqual(rewards);
+      expect(new Set(rewards).size).toBe(2);
+      const shown = group.members.map(({ advantage }: { advantage: number }) => advantage);
+      expect(shown).toEqual(advantages("rloo", rewards));
+    }
+    await waitFor(() => t.scheduler.unfinished === 0, "nothing to be left");
+    await t[Symbol.asyncDispose]();
+    for (const folder of folders) folder[Symbol.dispose]();
+  }
+}, 60_000);

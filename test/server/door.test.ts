@@ -1,0 +1,147 @@
+import { describe, expect, test } from "bun:test";
+import { renameSync, writeFileSync } from "node:fs";
+import { Hono } from "hono";
+import { type Address, listen } from "../../src/server/listen.ts";
+import type { ServerEnv } from "../../src/server/parts.ts";
+import { TokenFile } from "../../src/server/tokens.ts";
+import { failureOf } from "../support/failure.ts";
+import { tempDir } from "../support/temp-dir.ts";
+import { waitFor } from "../support/wait-for.ts";
+
+const [OLD, NEW] = ["old-token-0123456789", "new-token-0123456789"];
+
+/** A server that says who asks. */
+async function setup(address: Partial<Address> & { tokens?: TokenFile | null } = {}) {
+  const dir = tempDir();
+  const app = new Hono<ServerEnv>();
+  app.get("/who", (c) => c.text(c.env.client));
+  app.get("/healthz", (c) => c.text("ok"));
+  app.get("/slow", async (c) => {
+    await new Promise((resolve) => c.req.raw.signal.addEventListener("abort", resolve));
+    return c.text("over");
+  });
+  const listening = await listen(app, {
+    ...{ host: "127.0.0.1", port: 0, socket: dir.file("s"), tokens: null, tls: null },
+    ...{ maxRequests: 100, anonymous: false },
+    ...address,
+  });
+  const ask = async (path: string, headers: Record<string, string> = {}) => {
+    const response = await fetch(listening.url + path, { headers });
+    return [response.status, await response.text()] as const;
+  };
+  return {
+    ...listening,
+    ask,
+    async [Symbol.asyncDispose]() {
+      await listening.stop();
+      dir[Symbol.dispose]();
+    },
+  };
+}
+
+function tokenFile(path: string, text: string, mode = 0o600): TokenFile {
+  writeFileSync(path, text, { mode });
+  return new TokenFile(path);
+}
+
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
+
+describe("a port with tokens", () => {
+  test("takes requests with one of them, names their client, and refuses all others", async () => {
+    using dir = tempDir();
+    const tokens = tokenFile(dir.file("t"), `# trainers\nverl:${OLD}\n\n${NEW}\n`);
+    await using t = await setup({ tokens });
+    expect(await t.ask("/who", bearer(OLD))).toEqual([200, "token:verl"]);
+    expect(await t.ask("/who", bearer(NEW))).toEqual([200, "token:token-4"]);
+    const wrong = [{}, bearer(`${OLD}x`), bearer("verl"), { authorization: `Basic ${OLD}` }];
+    for (const headers of wrong as Record<string, string>[]) {
+      const [status, body] = await t.ask("/who", headers);
+      expect([status, JSON.parse(body).error.code]).toEqual([401, "unauthorized"]);
+    }
+    expect((await t.ask("/healthz"))[0]).toBe(200);
+    const local = await fetch("http://localhost/who", { unix: t.socket });
+    expect(await local.text()).toBe("socket");
+  });
+
+  test("follows the file: a new token works and an old one stops, without a restart", async () => {
+    using dir = tempDir();
+    const tokens = tokenFile(dir.file("t"), OLD);
+    await using t = await setup({ tokens });
+    writeFileSync(dir.file("broken"), "short", { mode: 0o600 });
+    renameSync(dir.file("broken"), dir.file("t"));
+    expect((await t.ask("/who", bearer(OLD)))[0]).toBe(200);
+    writeFileSync(dir.file("next"), NEW, { mode: 0o600 });
+    renameSync(dir.file("next"), dir.file("t"));
+    await waitFor(async () => (await t.ask("/who", bearer(NEW)))[0] === 200, "the new token");
+    expect((await t.ask("/who", bearer(OLD)))[0]).toBe(401);
+  });
+
+  test("needs a file that only its owner reads, with long tokens in it", async () => {
+    using dir = tempDir();
+    const fieldOf = async (text: string, mode?: number) =>
+      (await failureOf(() => tokenFile(dir.file(`t${text.length}${mode}`), text, mode))).field;
+    expect(await fieldOf(OLD, 0o640)).toBe("token_file");
+    expect(await fieldOf("# nothing\n")).toBe("token_file");
+    expect(await fieldOf("short")).toBe("token_file");
+    expect((await failureOf(() => new TokenFile(dir.file("none")))).field).toBe("token_file");
+  });
+});
+
+describe("a port without tokens", () => {
+  test("is refused where others reach it", async () => {
+    for (const host of ["0.0.0.0", "192.168.1.1", "::"]) {
+      expect(await failureOf(() => setup({ host }))).toMatchObject({ field: "host" });
+    }
+  });
+
+  test("is served where others reach it only when the operator says so", async () => {
+    await using t = await setup({ host: "0.0.0.0", anonymous: true });
+    expect((await t.ask("/who"))[0]).toBe(200);
+    expect((await t.ask("/who", { origin: "https://evil.example" }))[0]).toBe(403);
+  });
+
+  test("refuses web pages, and names that a foreign DNS server gives to this machine", async () => {
+    await using t = await setup();
+    expect((await t.ask("/who"))[0]).toBe(200);
+    expect((await t.ask("/who", { origin: t.url }))[0]).toBe(200);
+    for (const headers of [{ origin: "https://evil.example" }, { host: "evil.example" }]) {
+      const [status, body] = await t.ask("/who", headers as unknown as Record<string, string>);
+      expect([status, JSON.parse(body).error.code]).toEqual([403, "foreign_origin"]);
+    }
+  });
+});
+
+test("more open requests than allowed are refused with 429", async () => {
+  await using t = await setup({ maxRequests: 2 });
+  const controller = new AbortController();
+  const open = [1, 2].map(() =>
+    fetch(`${t.url}/slow`, { signal: controller.signal }).catch(() => null),
+  );
+  await waitFor(async () => (await t.ask("/who"))[0] === 429, "the refusal");
+  controller.abort();
+  await Promise.all(open);
+  await waitFor(async () => (await t.ask("/who"))[0] === 200, "room again");
+});
+
+describe("the Unix socket", () => {
+  test("takes the place of a dead one, and of nothing else", async () => {
+    using dir = tempDir();
+    const dead = Bun.listen({ unix: dir.file("s"), socket: { data() {} } });
+    dead.stop(true);
+    const path = dir.file("file");
+    writeFileSync(path, "precious");
+    expect((await failureOf(() => setup({ socket: path }))).code).toBe("data_dir_unusable");
+    expect(await Bun.file(path).text()).toBe("precious");
+    await using first = await setup({ socket: dir.file("live") });
+    const second = await failureOf(() => setup({ socket: first.socket }));
+    expect(second.code).toBe("data_dir_in_use");
+  });
+
+  test("lies in a folder that is its owner's alone", async () => {
+    const { code, mend } = await failureOf(() => setup({ socket: "/var/tmp/rolloutd-test.sock" }));
+    expect([code, mend]).toEqual([
+      "data_dir_unusable",
+      "use a folder of your own: mkdir -m 700 /var/tmp",
+    ]);
+  });
+});

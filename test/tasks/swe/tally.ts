@@ -1,0 +1,92 @@
+import { mkdtemp, rename } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Row } from "../../../src/cli/rows.ts";
+import { removeTree } from "../../../src/lib/remove-tree.ts";
+import { required, setup } from "../../sandbox/setup.ts";
+import TALLY from "./tally.sh" with { type: "text" };
+
+/** What makes the median right. */
+export const SOLUTION = `diff --git a/tally/sums.py b/tally/sums.py
+--- a/tally/sums.py
++++ b/tally/sums.py
+@@ -8,4 +8,7 @@ def mean(numbers):
+ 
+ def median(numbers):
+     ordered = sorted(numbers)
+-    return ordered[len(ordered) // 2]
++    half = len(ordered) // 2
++    if len(ordered) % 2:
++        return ordered[half]
++    return (ordered[half - 1] + ordered[half]) / 2
+`;
+
+/** Brings the tests that the agent does not see. */
+export const TEST_PATCH = `diff --git a/tests/test_sums.py b/tests/test_sums.py
+--- a/tests/test_sums.py
++++ b/tests/test_sums.py
+@@ -13,3 +13,13 @@ def test_median_of_odd_count():
+     from tally import median
+ 
+     assert median([3, 1, 2]) == 2
++
++
++def test_median_of_even_count():
++    from tally import median
++
++    assert median([4, 1, 2, 3]) == 2.5
++
++
++def test_median_of_two():
++    assert __import__("tally").median([1, 2]) == 1.5
+`;
+
+/** Commands that bring the solution about, for an agent. */
+export const SOLVE = `cat >/tmp/solution.patch <<'END'
+${SOLUTION}END
+cd /testbed && git apply /tmp/solution.patch`;
+
+export type Tally = AsyncDisposable & { image: string; row: Row };
+
+/** The base image with the repository in it, made with the image's own git. The files are linked, not copied. */
+export async function tallyImage(): Promise<Tally> {
+  const base = required("ROLLOUTD_IMAGE");
+  const folder = await mkdtemp(join(tmpdir(), "rolloutd-tally-"));
+  const image = join(folder, "rootfs");
+  await using bundle = await setup("bubblewrap");
+  const sandbox = await bundle.open();
+  const options = { timeoutMs: 60_000, maxOutputBytes: 10_000 };
+  const made = await sandbox.exec(["bash", "-c", TALLY, "tally", "/tmp/testbed"], options);
+  if (made.exitCode !== 0) throw new Error(`the repository was not made: ${made.stderr}`);
+  const limits = { maxBytes: 100_000_000, maxEntries: 10_000 };
+  await sandbox.saveTree("/tmp/testbed", join(folder, "testbed"), limits);
+  // A link can't lead to another disk, nor to a file of somebody else's.
+  const linked = Bun.spawnSync(["cp", "-al", base, image], { stderr: "ignore" });
+  if (linked.exitCode !== 0) {
+    await removeTree(image);
+    const copied = Bun.spawnSync(["cp", "-a", base, image]);
+    if (copied.exitCode !== 0) throw new Error(`the image was not copied: ${copied.stderr}`);
+  }
+  await rename(join(folder, "testbed"), join(image, "testbed"));
+  const row = {
+    data_source: "swebench",
+    instance_id: "example__tally-1",
+    repo: "example/tally",
+    version: "1.0",
+    base_commit: made.stdout.trim(),
+    problem_statement: "median([1, 2]) gives 2, and should give 1.5.",
+    patch: SOLUTION,
+    test_patch: TEST_PATCH,
+    FAIL_TO_PASS:
+      '["tests/test_sums.py::test_median_of_even_count", "tests/test_sums.py::test_median_of_two"]',
+    PASS_TO_PASS: [
+      "tests/test_sums.py::test_total",
+      "tests/test_sums.py::test_mean",
+      "tests/test_sums.py::test_median_of_odd_count",
+    ],
+    image,
+    test_cmd: "python -m pytest -rA",
+    log_parser: "parse_log_pytest",
+  };
+  return { image, row, [Symbol.asyncDispose]: () => removeTree(folder) };
+}
