@@ -2,6 +2,7 @@ import { balance } from "./balance/balance.ts";
 import { cancelLatency } from "./cancel-latency.ts";
 import { dapo } from "./dapo.ts";
 import { demoOverhead } from "./demo-overhead.ts";
+import { evalOverhead } from "./eval-overhead.ts";
 import { ipythonRoundtrip } from "./ipython-roundtrip.ts";
 import { jobOverhead } from "./job-overhead.ts";
 import { llmTurn } from "./llm-turn.ts";
@@ -86,6 +87,10 @@ const BENCHES: Record<string, { question: string; run(): Promise<void> }> = {
   "trajectory-payload": {
     question: "what does a trajectory of 50 turns and 32k tokens weigh, and cost to write?",
     run: trajectoryPayload,
+  },
+  "eval-overhead": {
+    question: "what does EVAL of a software engineering row add to its test command?",
+    run: evalOverhead,
   },
   "verify-math": {
     question:
