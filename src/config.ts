@@ -37,6 +37,11 @@ export const SETTINGS = {
     undefined,
     "file of bearer tokens for the TCP port, 0600, one a line (TOKEN or NAME:TOKEN); read again when it changes",
   ),
+  allow_anonymous: setting(
+    flag,
+    false,
+    "serve an address that others reach without tokens: for clients that can't send one, in a network of one's own",
+  ),
   tls_cert: setting(path, undefined, "certificate (PEM) for TLS on the TCP port, with tls_key"),
   tls_key: setting(path, undefined, "private key (PEM) of tls_cert"),
   data_dir: setting(

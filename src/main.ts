@@ -5,6 +5,7 @@ import { doctorCommand } from "./cli/doctor.ts";
 import { UsageError } from "./cli/flags.ts";
 import { imagesCommand } from "./cli/images.ts";
 import { jobsCommand } from "./cli/jobs.ts";
+import { prorlCommand } from "./cli/prorl.ts";
 import { runCommand } from "./cli/run.ts";
 import { schemaCommand } from "./cli/schema.ts";
 import { serveCommand } from "./cli/serve.ts";
@@ -24,6 +25,7 @@ const COMMANDS: Command[] = [
   doctorCommand,
   schemaCommand,
   verifyTemplateCommand,
+  prorlCommand,
   clientCommand,
   versionCommand,
 ];

@@ -33,6 +33,9 @@ const PROBLEMS: Record<Exclude<CallStatus, "ok" | "unknown_tool">, string> = {
   malformed: "the tool call is not in the form that it must have",
 };
 
+/** How long the text of what an ended call had sampled may take, where the engine has to make it. */
+const LATE_MS = 2_000;
+
 /** How much of a prompt's end tells whether the model begins within its reasoning. Units: tokens. */
 const PROMPT_END = 64;
 
@@ -46,7 +49,12 @@ export class TokenDialogue implements Dialogue {
   #calls = 0;
   cutOff: ModelTurn | null = null;
 
-  constructor(prompt: Message[], options: TokenOptions) {
+  /** @throws ServiceError `template_refused`, and `engine_*` where the engine renders */
+  static open(prompt: Message[], options: TokenOptions, signal: AbortSignal) {
+    return options.model.settle(() => new TokenDialogue(prompt, options), signal);
+  }
+
+  private constructor(prompt: Message[], options: TokenOptions) {
     this.#options = options;
     const { model, tools, template_kwargs: variables, history } = options;
     this.#conversation = new Conversation(model, prompt, {
@@ -67,7 +75,8 @@ export class TokenDialogue implements Dialogue {
 
   async next(turn: number, signal: AbortSignal): Promise<ModelTurn> {
     const { engine, backend, sampling, stallMs = 0 } = this.#options;
-    const promptIds = [...this.#conversation.prompt()];
+    const { model } = this.#options;
+    const promptIds = await model.settle(() => [...this.#conversation.prompt()], signal);
     let partial: GenerateReply | null = null;
     const request = {
       promptIds,
@@ -80,9 +89,12 @@ export class TokenDialogue implements Dialogue {
       ...callFields(this.#options, turn),
     };
     try {
-      return this.#take(await engine.generate(backend, request, signal), promptIds);
+      const reply = await engine.generate(backend, request, signal);
+      return await model.settle(() => this.#take(reply, promptIds), signal);
     } catch (error) {
-      this.cutOff = partial && this.#take(partial, promptIds);
+      const kept: GenerateReply | null = partial;
+      const late = AbortSignal.timeout(LATE_MS);
+      this.cutOff = kept && (await model.settle(() => this.#take(kept, promptIds), late));
       throw error;
     }
   }

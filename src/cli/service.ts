@@ -14,6 +14,7 @@ import { endReported } from "../sandbox/end-reported.ts";
 import type { ImageSettings } from "../sandbox/images/images.ts";
 import { imageOnNode } from "../sandbox/images/on-node.ts";
 import { reapSandboxes } from "../sandbox/reaper.ts";
+import { watchParked } from "../sandbox/watchdog.ts";
 import { createApp } from "../server/app.ts";
 import { Gate } from "../server/gate.ts";
 import { type Listening, listen } from "../server/listen.ts";
@@ -75,7 +76,11 @@ export async function startService(
     clock,
     log,
     backends: desk,
-    sandboxes: { kill: killSandbox, end: (handle) => endReported(handle, log) },
+    sandboxes: {
+      kill: killSandbox,
+      watch: (handle) => watchParked(handle, settings.sandbox),
+      end: (handle) => endReported(handle, log),
+    },
     imageOnNode: (image) => {
       const chosen = image || settings.defaultImage;
       return chosen && imageOnNode(settings.images.cacheDir, chosen);
@@ -140,7 +145,8 @@ export async function startService(
 }
 
 /** Who may use the TCP port, and how. @throws ServiceError `invalid_field` */
-function tcpAddress({ host, port, token_file, tls_cert, tls_key }: Config) {
+function tcpAddress(config: Config) {
+  const { host, port, token_file, tls_cert, tls_key, allow_anonymous: anonymous } = config;
   if ((tls_cert === undefined) !== (tls_key === undefined)) {
     const mend = "set both, or neither";
     const message = "tls_cert and tls_key belong together";
@@ -148,7 +154,7 @@ function tcpAddress({ host, port, token_file, tls_cert, tls_key }: Config) {
   }
   const tokens = token_file === undefined ? null : new TokenFile(token_file);
   const tls = tls_cert && tls_key ? { certFile: tls_cert, keyFile: tls_key } : null;
-  return { host, port, tokens, tls };
+  return { host, port, tokens, tls, anonymous };
 }
 
 /** @throws ServiceError `sandbox_unavailable` for a setting that can't be. */

@@ -1,9 +1,12 @@
 import { basename } from "node:path";
 import { z } from "zod";
 import { ServiceError } from "../errors.ts";
+import { readModelFolder } from "../inference/tokens/model-folder.ts";
+import { Tokenizer } from "../inference/tokens/tokenizer.ts";
 import { parseFault } from "../simulator/faults.ts";
 import { type Policy, parsePolicy } from "../simulator/policy.ts";
 import type { SimulatorOptions } from "../simulator/simulator.ts";
+import type { SimulatedTokenizer } from "../simulator/tokenizer.ts";
 import { WIRES } from "../simulator/wires/format.ts";
 import { type parseFlags, UsageError } from "./flags.ts";
 
@@ -13,6 +16,7 @@ export const SIMULATE_OPTIONS = {
   port: { type: "string" },
   "port-file": { type: "string" },
   "model-dir": { type: "string" },
+  tokenizer: { type: "string" },
   model: { type: "string" },
   "max-model-len": { type: "string" },
   "latency-ms": { type: "string" },
@@ -71,7 +75,7 @@ const valuesSchema = z.object({
   port: whole.min(0).max(65_535).default(0),
   model: z.string().min(1).default("simulated"),
   "max-model-len": atLeastOne.default(131_072),
-  "latency-ms": positiveMs.default(0),
+  "latency-ms": spread.default({ median: 0, sigma: 0 }),
   "jitter-ms": positiveMs.default(0),
   "prefill-tokens-per-s": z.coerce.number().gt(0).default(unlimited),
   "ms-per-token": positiveMs.default(0),
@@ -103,7 +107,9 @@ export async function simulatorOptions(values: SimulateValues): Promise<Simulato
     maxModelLen: given["max-model-len"],
     policy: await readPolicy(values, given),
     wire: given.wire,
-    latencyMs: given["latency-ms"],
+    ...(values.tokenizer !== undefined && { tokenizer: await realTokenizer(values.tokenizer) }),
+    latencyMs: given["latency-ms"].median,
+    latencySigma: given["latency-ms"].sigma,
     jitterMs: given["jitter-ms"],
     prefillTokensPerS: given["prefill-tokens-per-s"],
     msPerToken: given["ms-per-token"],
@@ -112,6 +118,26 @@ export async function simulatorOptions(values: SimulateValues): Promise<Simulato
     kvTokens: given["kv-tokens"],
     seed: given.seed,
     faults: given.fault.map((text) => asUsage(() => parseFault(text))),
+  };
+}
+
+/** The tokenizer of a model folder, for engines whose ids are to be a real model's. @throws UsageError */
+async function realTokenizer(path: string): Promise<SimulatedTokenizer> {
+  const folder = await readModelFolder(path).catch((error) => {
+    throw error instanceof ServiceError ? new UsageError(`--tokenizer: ${error.message}`) : error;
+  });
+  const tokenizer = asUsage(() => new Tokenizer(folder));
+  const specialId = (text: string) => {
+    const id = tokenizer.addedId(text);
+    if (id === undefined) throw new UsageError(`--tokenizer: ${path} has no token ${text}`);
+    return id;
+  };
+  for (const text of ["<|im_start|>", "<|im_end|>"]) specialId(text);
+  return {
+    vocabSize: tokenizer.size,
+    encode: (text) => tokenizer.encode(text),
+    decode: (ids) => tokenizer.decode(ids),
+    specialId,
   };
 }
 

@@ -11,6 +11,7 @@ Serves a simulated inference engine on 127.0.0.1 until it gets SIGINT or SIGTERM
 of vLLM, SGLang, ProRL and OpenAI's chat, by token ids and by text. It prints its address as one line.
 
   --policy FILE       scripted answers, one JSON object per line (see below)
+                      or recorded rollouts, as \`rolloutd run\` writes them: replayed
   --policy random     rollouts of random length, always the same ones for the same seeds
   --turns M[,S]       how many turns: median, and sigma of the lognormal (8,0.5)
   --tokens M[,S]      tokens of a turn, likewise (200,0.5)
@@ -20,9 +21,10 @@ of vLLM, SGLang, ProRL and OpenAI's chat, by token ids and by text. It prints it
   --port N            port to listen on; 0, the default, takes a free one
   --port-file FILE    write the port there once it listens
   --model-dir DIR     write the model's tokenizer and chat template there, as a Hugging Face folder
+  --tokenizer DIR     a real model's tokenizer instead of bytes; it must know ChatML (Qwen's do)
   --model NAME        the model that it serves ("simulated")
   --max-model-len N   context length in tokens (131072); each byte is one token
-  --latency-ms N      time before a call reaches the engine (0)
+  --latency-ms M[,S]  time before a call reaches the engine: median, and sigma of the lognormal (0)
   --jitter-ms N       up to so much more (0)
   --seed N            of jitter, faults, log-probabilities and the random policy (0)
   --fault SPEC        what goes wrong on purpose; may be given several times
@@ -45,6 +47,11 @@ Fault: status=NNN, reset, stall, garbage or truncate, and for replies with token
 bad_ids; then any of rate=0.1 (share of the requests), turn=N, limit=N (at most so many) and, for a
 status, retry_after=SECONDS. A fault with turn=N spares prompts that are no conversation, such as probes.
 Example: --fault "status=503,rate=0.1"
+While it runs, POST /simulator/faults {"faults": ["reset,rate=0.1"]} replaces them; [] ends them.
+
+To size a cluster, give it your engine's figures, start one for each engine that you have or want, and run your rows:
+  rolloutd simulate --policy random --turns 20,0.8 --tokens 300,0.6 --prefill-tokens-per-s 20000 \\
+    --ms-per-token 8 --ms-per-token-per-request 0.15 --max-batch 128 --kv-tokens 600000
 `;
 
 export const simulateCommand: Command = {

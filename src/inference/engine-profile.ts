@@ -47,6 +47,8 @@ export type EngineProfile = {
   control: boolean;
   /** Whether `/tokenize` is there. */
   tokenize: boolean;
+  /** Whether it takes messages, and `/detokenize` is there: then no model folder is needed for ids. */
+  tokenizes_chat?: boolean;
   /** Of the ids that it gives for a fixed text; null or absent where it does not tell. */
   tokenizer_hash?: string | null;
   weight_version: string | null;

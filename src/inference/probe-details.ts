@@ -12,6 +12,8 @@ const STREAMED_TOKENS = 32;
 /** Where tokenizers part: runs of spaces, digits, accents, scripts, emoji, special tokens, line ends. */
 const CANONICAL = "Héllo  wörld\n\n\t  12345 don't <|im_start|>日本語🙂\u00a0<think>\r\n  end";
 
+const CANONICAL_WORDS = "Don't  hash\tthis: naïve 日本語 12345.";
+
 const LOAD_METRIC = /^(vllm|sglang)[:_]num_(requests_running|running_reqs)\b/m;
 
 type Found = { rung: Rung; reply: ProbeReply | null; identity: Identity };
@@ -26,6 +28,7 @@ type Details = Pick<
   | "control"
   | "tokenize"
   | "tokenizer_hash"
+  | "tokenizes_chat"
 >;
 
 /** What else is worth knowing, with at most five short calls of the model. @throws ServiceError `engine_*` */
@@ -51,6 +54,7 @@ export async function learnDetails(probe: Probe, found: Found): Promise<Details>
   }
   const { maxModelLen } = identity;
   return {
+    tokenizes_chat: tokenize && (await tokenizesChat(probe)),
     logprobs,
     stop_id_included: await stopIdIncluded(probe, rung, reply, maxModelLen),
     salt: await saltWorks(probe, rung, maxModelLen),
@@ -59,6 +63,19 @@ export async function learnDetails(probe: Probe, found: Found): Promise<Details>
     tokenize,
     tokenizer_hash,
   };
+}
+
+/** Whether messages become ids, ids text, and the text the same ids again. */
+async function tokenizesChat(probe: Probe): Promise<boolean> {
+  const { model } = probe.backend;
+  const messages = [{ role: "user", content: CANONICAL_WORDS }];
+  const asked = { model, messages, add_generation_prompt: true, add_special_tokens: false };
+  const { tokens } = asRecord(await post(probe, "/tokenize", asked));
+  if (!Array.isArray(tokens) || tokens.length === 0) return false;
+  const shown = asRecord(await post(probe, "/detokenize", { model, tokens }));
+  const prompt = shown.prompt ?? shown.text;
+  const again = { model, prompt, add_special_tokens: false };
+  return Bun.deepEquals(asRecord(await post(probe, "/tokenize", again)).tokens, tokens);
 }
 
 /** The same prompt again, to stop at what came first before. */

@@ -20,6 +20,8 @@ export type Address = {
   socket: string;
   /** Who may use the TCP port; null for everyone who reaches it. */
   tokens: TokenFile | null;
+  /** Whether everyone may be others than this machine. */
+  anonymous: boolean;
   tls: { certFile: string; keyFile: string } | null;
   /** Requests that are open at once, those that wait included. */
   maxRequests: number;
@@ -34,8 +36,8 @@ const IDLE_TIMEOUT_S = 30;
  * @throws ServiceError `data_dir_unusable`, `data_dir_in_use`, `invalid_field`
  */
 export async function listen(app: Hono<ServerEnv>, address: Address): Promise<Listening> {
-  const { host, port, socket, tokens, tls } = address;
-  checkAddress(host, tokens);
+  const { host, port, socket, tls } = address;
+  checkAddress(address);
   const serving = (clientOf: (request: Request, server: Bun.Server<undefined>) => string) => ({
     // The routes bound a body themselves, to answer with a typed error.
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
@@ -68,7 +70,7 @@ export async function listen(app: Hono<ServerEnv>, address: Address): Promise<Li
       ? { tls: { cert: Bun.file(tls.certFile), key: Bun.file(tls.keyFile) } }
       : {};
     const door = serving((request, server) =>
-      admitTcp(request, server.requestIP(request)?.address ?? "unknown", tokens),
+      admitTcp(request, server.requestIP(request)?.address ?? "unknown", address),
     );
     tcp = Bun.serve({ ...door, ...secured, hostname: host, port, idleTimeout: IDLE_TIMEOUT_S });
   } catch (error) {

@@ -4,8 +4,12 @@ const START = "<|im_start|>";
 const END = "<|im_end|>";
 const RESPONSE = /<tool_response>\n?([\s\S]*?)\n?<\/tool_response>/g;
 
-/** Messages as text, as Qwen's chat template has them, with the generation prompt at the end. */
-export function renderChat(messages: readonly SimulatedMessage[], tools: unknown[]): string {
+/** Messages as text, as Qwen's chat template has them, with the generation prompt at the end if wanted. */
+export function renderChat(
+  messages: readonly SimulatedMessage[],
+  tools: unknown[],
+  addGenerationPrompt = true,
+): string {
   const turns: { role: string; text: string }[] = [];
   for (const message of messages) {
     if (message.role !== "tool") {
@@ -19,7 +23,8 @@ export function renderChat(messages: readonly SimulatedMessage[], tools: unknown
   }
   const offered = tools.length === 0 ? "" : block("system", toolsText(tools));
   const shown = turns.map(({ role, text }) => block(role === "tool" ? "user" : role, text));
-  return `${offered}${shown.join("")}${START}assistant\n`;
+  const prompt = addGenerationPrompt ? `${START}assistant\n` : "";
+  return `${offered}${shown.join("")}${prompt}`;
 }
 
 function block(role: string, text: string): string {

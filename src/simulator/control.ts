@@ -1,4 +1,8 @@
 import { z } from "zod";
+import { ServiceError } from "../errors.ts";
+import { renderChat } from "./chatml.ts";
+import { messageSchema } from "./conversation.ts";
+import { parseFault } from "./faults.ts";
 import { failure, type Serving } from "./generation.ts";
 import { BLOCK_TOKENS } from "./kv-cache.ts";
 
@@ -96,12 +100,24 @@ export const flushCache: Handler = ({ engine }) => {
   return new Response(null, { status: 200 });
 };
 
-const textSchema = z.object({ prompt: z.string() });
+const textSchema = z.union([
+  z.object({ prompt: z.string() }),
+  z.object({
+    messages: z.array(messageSchema).min(1),
+    tools: z.array(z.unknown()).default([]),
+    add_generation_prompt: z.boolean().default(true),
+  }),
+]);
 
 export const tokenize: Handler = async ({ tokenizer, maxModelLen }, request) => {
   const parsed = textSchema.safeParse(await request.json().catch(() => null));
   if (!parsed.success) return failure(400, "prompt: is missing", "prompt");
-  const tokens = tokenizer.encode(parsed.data.prompt);
+  const { data } = parsed;
+  const tokens = tokenizer.encode(
+    "prompt" in data
+      ? data.prompt
+      : renderChat(data.messages, data.tools, data.add_generation_prompt),
+  );
   return Response.json({ count: tokens.length, max_model_len: maxModelLen, tokens });
 };
 
@@ -113,6 +129,25 @@ export const detokenize: Handler = async ({ tokenizer }, request) => {
   const prompt = tokenizer.decode(parsed.data.tokens);
   return Response.json({ prompt, text: prompt });
 };
+
+const faultsSchema = z.object({ faults: z.array(z.string()) });
+
+/** The faults from now on, as `--fault` has them: none for an empty list. No real engine has this route. */
+export const setFaults: Handler = async ({ faultSource }, request) => {
+  const parsed = faultsSchema.safeParse(await request.json().catch(() => null));
+  if (!parsed.success)
+    return failure(400, 'faults: must be a list such as ["reset,rate=0.1"]', "faults");
+  try {
+    faultSource.replace(parsed.data.faults.map(parseFault));
+  } catch (error) {
+    if (error instanceof ServiceError) return failure(400, error.message, "faults");
+    throw error;
+  }
+  return listFaults({ faultSource } as Serving, request);
+};
+
+export const listFaults: Handler = ({ faultSource }) =>
+  Response.json({ faults: faultSource.faults });
 
 /** Under vLLM's names. */
 export const metrics: Handler = ({ engine, model, requests }) => {

@@ -76,15 +76,24 @@ function wrong(text: string, message: string): ServiceError {
  * same.
  */
 export class FaultSource {
-  readonly #faults: { fault: Fault; left: number }[];
+  #faults: { fault: Fault; left: number }[] = [];
   readonly #seed: number;
 
   constructor(faults: Fault[], seed: number) {
     this.#seed = seed;
+    this.replace(faults);
+  }
+
+  /** From the next request on, these instead of those before. */
+  replace(faults: readonly Fault[]): void {
     this.#faults = faults.map((fault) => ({
       fault,
       left: fault.limit ?? Number.POSITIVE_INFINITY,
     }));
+  }
+
+  get faults(): Fault[] {
+    return this.#faults.map(({ fault }) => fault);
   }
 
   /** `turn` is null for a prompt that is no conversation, such as a probe's. */

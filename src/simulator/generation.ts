@@ -6,6 +6,7 @@ import type { Fault, FaultSource } from "./faults.ts";
 import { type Answer, answer, understand } from "./model.ts";
 import { type Policy, Unscripted } from "./policy.ts";
 import { uniform } from "./random.ts";
+import { lognormal } from "./random-policy.ts";
 import { streamedReply } from "./streamed-reply.ts";
 import type { SimulatedTokenizer } from "./tokenizer.ts";
 import { type Asking, type Exchange, errorBody, type Format } from "./wires/format.ts";
@@ -17,6 +18,7 @@ export type Serving = {
   maxModelLen: number;
   policy: Policy;
   latencyMs: number;
+  latencySigma: number;
   jitterMs: number;
   seed: number;
   tokenizer: SimulatedTokenizer;
@@ -78,7 +80,9 @@ async function generate(
   const maxTokens = tokensFor(serving, asking, promptIds.length);
   const answered = answer(policy, understood, prompt, asking.seed, tokenizer);
   const jitterMs = serving.jitterMs * uniform(serving.seed, -1, number);
-  await wait(answered.delayMs + serving.latencyMs + jitterMs, signal);
+  const spread = { median: serving.latencyMs, sigma: serving.latencySigma };
+  const latencyMs = lognormal(spread, serving.seed, -2, number);
+  await wait(answered.delayMs + latencyMs + jitterMs, signal);
   const { salt, stopTokenIds } = asking;
   const stop = asking.stop.map((text) => tokenizer.encode(text));
   const { ids: outputIds, finish } = answered;

@@ -3,6 +3,7 @@ import { ServiceError } from "../errors.ts";
 import type { Asked, Said, SimulatedMessage } from "./conversation.ts";
 import { fillIn, placeholderProblem } from "./placeholders.ts";
 import { type RandomPolicy, randomTurn } from "./random-policy.ts";
+import { type ReplayedPolicy, recordedIn, replayedTurn, replayOf } from "./replayed-policy.ts";
 
 const templateSchema = z.string().superRefine((text, context) => {
   const problem = placeholderProblem(text);
@@ -41,7 +42,11 @@ export type ScriptedTurn = z.output<typeof turnSchema>;
 export type ScriptEntry = z.output<typeof entrySchema>;
 
 /** `echo` repeats the last user message. */
-export type Policy = { kind: "echo" } | { kind: "scripted"; entries: ScriptEntry[] } | RandomPolicy;
+export type Policy =
+  | { kind: "echo" }
+  | { kind: "scripted"; entries: ScriptEntry[] }
+  | RandomPolicy
+  | ReplayedPolicy;
 
 /** A request that the policy has no answer to: for the asker to see, as a 400. */
 export class Unscripted extends Error {}
@@ -50,12 +55,13 @@ const MAX_SHOWN_CHARS = 200;
 
 /**
  * Reads a policy file: one JSON object per line, of which the first whose `match` is in the first
- * user message answers.
+ * user message answers. A file of recorded rollouts is replayed.
  *
  * @throws ServiceError `invalid_field` that names line and field.
  */
 export function parsePolicy(text: string, fileName: string): Policy {
   const entries: ScriptEntry[] = [];
+  const recorded: NonNullable<ReturnType<typeof recordedIn>>[] = [];
   for (const [index, line] of text.split("\n").entries()) {
     if (line.trim() === "") continue;
     const where = `${fileName}:${index + 1}`;
@@ -65,10 +71,17 @@ export function parsePolicy(text: string, fileName: string): Policy {
     } catch (error) {
       throw wrong(where, "line", `not JSON: ${(error as Error).message}`);
     }
+    const rollout = recordedIn(value);
+    if (rollout) {
+      recorded.push(rollout);
+      continue;
+    }
     const parsed = entrySchema.safeParse(value);
     if (!parsed.success) throw wrongIssue(where, parsed.error.issues[0]);
     entries.push(parsed.data);
   }
+  if (recorded.length > 0 && entries.length === 0) return replayOf(recorded);
+  if (recorded.length > 0) throw wrong(fileName, "file", "mixes scripts and recorded rollouts");
   if (entries.length === 0) throw wrong(fileName, "file", "holds no policy");
   return { kind: "scripted", entries };
 }
@@ -90,6 +103,12 @@ export function nextTurn(
     return { said: { content, toolCalls: [], finishReason: "stop" }, delayMs: 0 };
   }
   const asked = messages.find(({ role }) => role === "user")?.content ?? "";
+  if (policy.kind === "replayed") {
+    const said = replayedTurn(policy, messages, seed ?? 0, turn);
+    if (said) return { said, delayMs: 0 };
+    const shown = JSON.stringify(asked.slice(0, MAX_SHOWN_CHARS));
+    throw new Unscripted(`no recorded rollout has a turn ${turn + 1} for ${shown}`);
+  }
   if (policy.kind === "random") {
     return { said: randomTurn(policy, asked, seed ?? 0, turn), delayMs: 0 };
   }

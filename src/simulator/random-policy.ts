@@ -29,10 +29,14 @@ export function randomTurn(policy: RandomPolicy, asked: string, seed: number, tu
 }
 
 /** A whole number of at least 1. */
-export function draw({ median, sigma }: Spread, ...parts: number[]): number {
+export function draw(spread: Spread, ...parts: number[]): number {
+  return Math.max(1, Math.round(lognormal(spread, ...parts)));
+}
+
+export function lognormal({ median, sigma }: Spread, ...parts: number[]): number {
   const radius = Math.sqrt(-2 * Math.log(1 - uniform(...parts, 1)));
   const normal = radius * Math.cos(2 * Math.PI * uniform(...parts, 2));
-  return Math.max(1, Math.round(median * Math.exp(sigma * normal)));
+  return median * Math.exp(sigma * normal);
 }
 
 /** ASCII letters, so that each is one token. */

@@ -6,6 +6,7 @@ import {
   getWeightVersion,
   health,
   isPaused,
+  listFaults,
   metrics,
   modelInfo,
   models,
@@ -13,12 +14,13 @@ import {
   pauseGeneration,
   resume,
   serverInfo,
+  setFaults,
   tokenize,
   updateWeightVersion,
   version,
 } from "./control.ts";
 import { type Serving, serveGeneration } from "./generation.ts";
-import type { Format, SimulatedWire } from "./wires/format.ts";
+import { type Format, type SimulatedWire, WIRES } from "./wires/format.ts";
 import { openAiChat } from "./wires/openai-chat.ts";
 import { prorlGenerate } from "./wires/prorl.ts";
 import { sglangGenerate } from "./wires/sglang.ts";
@@ -67,6 +69,8 @@ function routesOf(wire: SimulatedWire): Route[] {
     { method: "POST", path: "/update_weight_version", wires: WEIGHTS, handle: updateWeightVersion },
     { method: "ANY", path: "/flush_cache", wires: SGLANG, handle: flushCache },
     { method: "POST", path: "/tokenize", wires: TOKENIZING, handle: tokenize },
+    { method: "GET", path: "/simulator/faults", wires: [...WIRES], handle: listFaults },
+    { method: "POST", path: "/simulator/faults", wires: [...WIRES], handle: setFaults },
     { method: "POST", path: "/detokenize", wires: TOKENIZING, handle: detokenize },
   ];
 }
@@ -90,7 +94,8 @@ export function serveRoutes(serving: Serving, wire: SimulatedWire): Handlers {
     if (!wires.includes(wire)) continue;
     const handler = (request: Request) => handle(serving, request);
     const methods = method === "ANY" ? ["GET", "POST"] : [method];
-    served[path] = Object.fromEntries(methods.map((name) => [name, handler]));
+    const added = Object.fromEntries(methods.map((name) => [name, handler]));
+    served[path] = { ...served[path], ...added };
   }
   return served;
 }

@@ -17,8 +17,12 @@ export type SimulatorOptions = {
   tokenizer?: SimulatedTokenizer;
   /** Whose routes are served; `all` by default. */
   wire?: SimulatedWire;
-  /** A call waits `latencyMs`, and up to `jitterMs` more, before the engine has it. */
+  /**
+   * A call waits `latencyMs`, and up to `jitterMs` more, before the engine has it. With `latencySigma`
+   * it is the median of a lognormal distribution.
+   */
   latencyMs?: number;
+  latencySigma?: number;
   jitterMs?: number;
   /** See `Performance`. */
   msPerToken?: number;
@@ -48,6 +52,7 @@ const DEFAULTS = {
   wire: "all",
   tokenizer: byteTokenizer,
   latencyMs: 0,
+  latencySigma: 0,
   jitterMs: 0,
   msPerToken: 0,
   msPerTokenPerRequest: 0,

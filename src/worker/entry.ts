@@ -1,4 +1,5 @@
 import { fromErrorBody } from "../errors.ts";
+import { Connections } from "../inference/exchange.ts";
 import { openAiChat } from "../inference/openai-chat.ts";
 import { tokenEngine } from "../inference/token-engine.ts";
 import { tokenModels } from "../inference/tokens/token-models.ts";
@@ -40,6 +41,7 @@ function send(event: FromWorker): void {
 }
 
 const turns = new TurnGate(send);
+const tokenModel = tokenModels(new Connections());
 
 async function setUp(settings: WorkerSettings): Promise<void> {
   await loadTaskModules(settings.tasks.modules);
@@ -50,7 +52,7 @@ async function setUp(settings: WorkerSettings): Promise<void> {
     attach: attachSandbox,
     watch: (handle) => watchSandbox(handle, settings.sandbox),
     end: (handle) => endReported(handle, log),
-    engines: { chat: openAiChat(), tokens: tokenEngine(), turns, tokenModel: tokenModels() },
+    engines: { chat: openAiChat(), tokens: tokenEngine(), turns, tokenModel },
   };
   send({ type: "ready" });
 }

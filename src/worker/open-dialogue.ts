@@ -17,8 +17,8 @@ export type Engines = {
   tokens: TokenEngine;
   /** Leave for each call; it says which backend is to be called. */
   turns: Turns;
-  /** Tokenizer and chat template of a model folder; loaded once per thread. */
-  tokenModel(path: string): Promise<TokenModel>;
+  /** Tokenizer and chat template of a backend's model; loaded once per thread. */
+  tokenModel(backend: Backend, signal: AbortSignal): Promise<TokenModel>;
 };
 
 /** What a rollout asks for: `exact` fails without token ids, `text` does not use them. */
@@ -27,6 +27,7 @@ export type TokenMode = "exact" | "text" | "auto";
 type OpenOptions = CallOptions &
   ChatOptions & {
     attempt: number;
+    signal: AbortSignal;
     mode: TokenMode;
     backend: Backend;
     /** Where the rollout came through another API, how its backends are called. */
@@ -38,20 +39,20 @@ type OpenOptions = CallOptions &
 
 /**
  * A conversation with the rollout's backend: by token ids where the backend takes them and its model folder
- * is known, as text otherwise.
+ * is known, or it renders and tokenises itself; as text otherwise.
  *
  * @throws ServiceError `tokens_unavailable`, `model_folder_invalid`, `template_refused`
  */
 export async function openDialogue(engines: Engines, options: OpenOptions): Promise<Dialogue> {
-  const { mode, prompt, attempt, route, ...rest } = options;
+  const { mode, prompt, attempt, route, signal, ...rest } = options;
   const backend = route ? routedBackend(options.backend, route) : options.backend;
   const turns = route ? routedTurns(engines.turns, route) : engines.turns;
   const job = { jobId: options.jobId, attempt };
   const missing = mode === "text" ? "the rollout asks for text" : whatIsMissing(backend);
-  if (missing === null && backend.modelDir) {
-    const model = await engines.tokenModel(backend.modelDir);
+  if (missing === null) {
+    const model = await engines.tokenModel(backend, signal);
     const engine = leasedTokens(engines.tokens, turns, job);
-    return new TokenDialogue(prompt, { ...rest, backend, model, engine });
+    return TokenDialogue.open(prompt, { ...rest, backend, model, engine }, signal);
   }
   if (mode === "exact") {
     const message = `backend "${backend.id}" can't give exact token ids: ${missing}`;
@@ -63,7 +64,9 @@ export async function openDialogue(engines: Engines, options: OpenOptions): Prom
 }
 
 function whatIsMissing({ profile, modelDir }: Backend): string | null {
-  if (!modelDir) return "its model folder is not known";
+  if (!modelDir && !profile?.tokenizes_chat) {
+    return "its model folder is not known, and it has no routes that render and tokenise";
+  }
   const rung = profile?.rung ?? "chat";
   return rung === "chat" || rung === "chat_ids" ? "it takes messages only" : null;
 }

@@ -130,7 +130,7 @@ class StageRun {
         sandbox,
         mcpServers: this.#mcpServers(options),
         converse: (prompt: Message[], tools: ToolSchema[]) =>
-          this.#converse(options, prompt, tools),
+          this.#converse(options, prompt, tools, signal),
         backendId: backend?.id ?? null,
         recorder: this.#recorder,
         agentDone: () => this.sandboxes.startFresh(this.#plan),
@@ -148,12 +148,12 @@ class StageRun {
     return mcpServersFor(taskKind, JSON.parse(instance), asked, this.#parts.settings.tasks);
   }
 
-  #converse(options: RolloutOptions, prompt: Message[], tools: ToolSchema[]) {
+  #converse(options: RolloutOptions, prompt: Message[], tools: ToolSchema[], signal: AbortSignal) {
     const { engines, settings } = this.#parts;
     const { backend, jobId, attempt } = this.#start;
     if (!backend) throw new Error("a rollout that calls a model came without its backend");
     return openDialogue(engines, {
-      ...{ jobId, attempt, backend, prompt, tools },
+      ...{ jobId, attempt, backend, prompt, tools, signal },
       ...options.chat,
       route: options.route,
       mode: options.tokens ?? "auto",

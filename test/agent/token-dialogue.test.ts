@@ -51,11 +51,15 @@ async function setup(
   ];
   const engine = tokenEngine();
   const recorder = new Recorder("j", 1);
-  const dialogue = new TokenDialogue(PROMPT, {
-    ...{ jobId: "j", engine, backend, model, sampling, callTimeoutMs: 5000, stallMs },
-    maxReplyBytes: 1_000_000,
-    tools: tools.map((tool) => tool.schema),
-  });
+  const dialogue = await TokenDialogue.open(
+    PROMPT,
+    {
+      ...{ jobId: "j", engine, backend, model, sampling, callTimeoutMs: 5000, stallMs },
+      maxReplyBytes: 1_000_000,
+      tools: tools.map((tool) => tool.schema),
+    },
+    signal,
+  );
   return {
     model,
     simulator,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { ProrlResult } from "../../src/compat/prorl/result.ts";
-import { mathRow, sandboxFlags, serve, simulate, turn } from "../support/binary.ts";
+import { mathRow, run, sandboxFlags, serve, simulate, start, turn } from "../support/binary.ts";
 import { tempDir } from "../support/temp-dir.ts";
 import { waitFor } from "../support/wait-for.ts";
 
@@ -183,4 +183,18 @@ describe("ProRL's routes, as its clients use them", () => {
     expect(result.timing.timeout_triggered).toBe(true);
     expect(result.timing.counted_elapsed).toBeGreaterThanOrEqual(8.9);
   });
+});
+
+test("upstream's own command line starts it", async () => {
+  using dir = tempDir();
+  const flags = ["--port", "0", "--max-run-workers", "8", "--timeout", "500"];
+  const env = { ROLLOUTD_DATA_DIR: dir.file("data") };
+  await using service = await start(
+    ["prorl", ...flags, "--allow-skip-eval", "true", "--use-thread-based-server", "--json"],
+    { env },
+  );
+  const { url } = JSON.parse(service.line);
+  expect((await fetch(`${url}/status`)).status).toBe(503);
+  const wrong = await run(["prorl", "--timeout", "soon"]);
+  expect([wrong.exitCode, wrong.stdout]).toEqual([2, ""]);
 });

@@ -26,6 +26,7 @@ const TOKENS = {
   stop_id_included: true,
   tokenize: true,
   tokenizer_hash: expect.any(String),
+  tokenizes_chat: true,
   streams: true,
 };
 const TEXT = {
@@ -109,6 +110,7 @@ test("an engine of ProRL's is known by its reply, as it says nothing of itself",
       kind: "prorl",
       rung: "prorl_generate",
       tokenizer_hash: null,
+      tokenizes_chat: false,
       max_model_len: null,
       logprobs: true,
       stop_id_included: true,

@@ -22,7 +22,7 @@ async function setup(address: Partial<Address> & { tokens?: TokenFile | null } =
   });
   const listening = await listen(app, {
     ...{ host: "127.0.0.1", port: 0, socket: dir.file("s"), tokens: null, tls: null },
-    maxRequests: 100,
+    ...{ maxRequests: 100, anonymous: false },
     ...address,
   });
   const ask = async (path: string, headers: Record<string, string> = {}) => {
@@ -92,6 +92,12 @@ describe("a port without tokens", () => {
     for (const host of ["0.0.0.0", "192.168.1.1", "::"]) {
       expect(await failureOf(() => setup({ host }))).toMatchObject({ field: "host" });
     }
+  });
+
+  test("is served where others reach it only when the operator says so", async () => {
+    await using t = await setup({ host: "0.0.0.0", anonymous: true });
+    expect((await t.ask("/who"))[0]).toBe(200);
+    expect((await t.ask("/who", { origin: "https://evil.example" }))[0]).toBe(403);
   });
 
   test("refuses web pages, and names that a foreign DNS server gives to this machine", async () => {

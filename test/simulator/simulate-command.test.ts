@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { folderOf, modelOf } from "../inference/tokens/models.ts";
 import { tempDir } from "../support/temp-dir.ts";
 import { waitFor } from "../support/wait-for.ts";
 
@@ -59,6 +60,28 @@ test.each([
   expect(await command.exited).toBe(2);
   expect(await command.stderr.text()).toStartWith(message);
   expect(await command.stdout.text()).toBe("");
+});
+
+test("--tokenizer speaks the ids of a real model", async () => {
+  const folder = folderOf("qwen3");
+  await using command = simulate("--echo", "--tokenizer", folder, "--json", "--wire", "vllm");
+  const { value } = await command.stdout.getReader().read();
+  const { url } = JSON.parse(new TextDecoder().decode(value));
+  const { tokenizer } = await modelOf("qwen3");
+  const prompt = "<|im_start|>user\nWhat is naïve?<|im_end|>\n<|im_start|>assistant\n";
+  const token_ids = tokenizer.encode(prompt);
+  const body = JSON.stringify({ token_ids, sampling_params: { max_tokens: 50 } });
+  const generate = url.replace("/v1", "/inference/v1/generate");
+  const reply = (await (await fetch(generate, { method: "POST", body })).json()) as {
+    choices: { token_ids: number[] }[];
+  };
+  expect(reply.choices[0]?.token_ids).toEqual(tokenizer.encode("What is naïve?<|im_end|>"));
+});
+
+test("--tokenizer wants one that knows ChatML", async () => {
+  await using command = simulate("--echo", "--tokenizer", folderOf("mistral_nemo"));
+  expect(await command.exited).toBe(2);
+  expect(await command.stderr.text()).toContain("has no token <|im_start|>");
 });
 
 test("a policy file that is wrong is named with line and field", async () => {

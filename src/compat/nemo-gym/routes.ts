@@ -60,7 +60,10 @@ export function gymRoutes(parts: GymParts): Hono<ServerEnv> {
     const bodySha256 = createHash("sha256").update(canonicalJson(body)).digest("hex");
     const { run, adopted } = runs.enter(bodySha256);
     const { row, rollout } = readRunRequest(body, run.rolloutId);
-    if (!adopted) await scheduler.submit([accept(rollout)]);
+    if (!adopted) {
+      const { job, row: accepted } = accept(rollout);
+      await scheduler.submit([{ job, row: { ...accepted, client: c.env.client } }]);
+    }
     const finished = await finishedRollout(parts, run.rolloutId, c.req.raw.signal);
     if (!finished) {
       runs.orphan(run);

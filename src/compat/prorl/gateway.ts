@@ -92,7 +92,7 @@ export class ProrlGateway {
    *
    * @throws ServiceError when the rollout can't be taken on; what happens after that is in the result.
    */
-  async process(body: unknown, signal: AbortSignal): Promise<ProrlResult | null> {
+  async process(body: unknown, client: string, signal: AbortSignal): Promise<ProrlResult | null> {
     const request = readProcessRequest(body);
     const { addresses, scheduler } = this.#parts;
     if (addresses.list().length === 0) {
@@ -101,7 +101,10 @@ export class ProrlGateway {
     }
     const { call, fresh } = this.#calls.enter(request.jobId, body);
     try {
-      if (fresh) await scheduler.submit([this.#submission(request, call.rolloutId)]);
+      if (fresh) {
+        const { job, row } = this.#submission(request, call.rolloutId);
+        await scheduler.submit([{ job, row: { ...row, client } }]);
+      }
       const row = await finishedRollout(this.#parts, call.rolloutId, signal);
       if (!row) {
         this.#calls.left(call);

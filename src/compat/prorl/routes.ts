@@ -46,7 +46,7 @@ export function prorlRoutes(
     requireRunning();
     const body = await readJson(c.req.raw, maxBodyBytes);
     c.env.keepOpen();
-    const result = await gateway.process(body, c.req.raw.signal);
+    const result = await gateway.process(body, c.env.client, c.req.raw.signal);
     if (result) return c.json(result);
     return c.json({ detail: NOT_RUNNING }, 503);
   });

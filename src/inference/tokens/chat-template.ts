@@ -16,8 +16,12 @@ export type RenderOptions = {
 
 type Program = ReturnType<typeof parse>;
 
+/** Messages as the text that a model sees, wherever it is made. */
+export type Template = Pick<ChatTemplate, "render" | "text">;
+
 /** A chat template, compiled once. */
 export class ChatTemplate {
+  /** Empty where it is not at hand. */
   readonly text: string;
   readonly #file: string;
   readonly #program: Program;

@@ -1,4 +1,4 @@
-import type { Tokenizer } from "./tokenizer.ts";
+import type { TextTokenizer } from "./tokenizer.ts";
 
 /**
  * How much of `ids` a new rendering can keep: up to the last added token whose text both share.
@@ -7,7 +7,7 @@ import type { Tokenizer } from "./tokenizer.ts";
  * Units: `ids` counts ids, `text` UTF-16 code units of the rendering.
  */
 export function commonPrefix(
-  tokenizer: Tokenizer,
+  tokenizer: TextTokenizer,
   ids: Int32Array,
   text: string,
 ): { ids: number; text: number } {

@@ -1,10 +1,10 @@
 import type { AssistantMessage, Message, ToolSchema } from "../engine.ts";
-import type { ChatTemplate, RenderOptions } from "./chat-template.ts";
+import type { RenderOptions, Template } from "./chat-template.ts";
 import { type MessageForm, toTemplateMessages } from "./template-message.ts";
 
 /** A template with everything that is fixed for a conversation. */
 export type Rendering = {
-  template: ChatTemplate;
+  template: Template;
   form: MessageForm;
   tools: ToolSchema[];
   variables: Record<string, unknown>;

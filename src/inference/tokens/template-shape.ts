@@ -1,6 +1,6 @@
 import { ServiceError } from "../../errors.ts";
 import type { AssistantMessage, Message, ToolCall, ToolSchema } from "../engine.ts";
-import type { ChatTemplate } from "./chat-template.ts";
+import type { Template } from "./chat-template.ts";
 import {
   contextOf,
   type Rendering,
@@ -48,7 +48,7 @@ const FORMS: MessageForm[] = (["", null] as const).flatMap((emptyContent) => [
 ]);
 
 /** @throws ServiceError `template_refused` when it takes no conversation at all. */
-export function probeTemplate(template: ChatTemplate, options: ProbeOptions): TemplateShape {
+export function probeTemplate(template: Template, options: ProbeOptions): TemplateShape {
   const { tools, variables, now, addedTokens } = options;
   const base = { template, tools, variables, now };
   const plain: Rendering = { ...base, form: FORMS[0] as MessageForm };

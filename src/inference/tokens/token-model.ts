@@ -1,21 +1,26 @@
 import { ServiceError } from "../../errors.ts";
 import type { ToolSchema } from "../engine.ts";
-import { ChatTemplate } from "./chat-template.ts";
+import { ChatTemplate, type Template } from "./chat-template.ts";
 import { chooseDialect } from "./dialects/choose.ts";
 import type { DialectName } from "./dialects/dialect.ts";
 import { readModelFolder } from "./model-folder.ts";
 import { probeTemplate, type TemplateShape } from "./template-shape.ts";
-import { Tokenizer } from "./tokenizer.ts";
+import { type TextTokenizer, Tokenizer } from "./tokenizer.ts";
 
 /** A model's tokenizer and chat template, which belong together. It may be shared by rollouts. */
 export type TokenModel = {
-  tokenizer: Tokenizer;
-  template: ChatTemplate;
+  tokenizer: TextTokenizer;
+  template: Template;
   /** What an engine may end a turn with. */
   stopIds: ReadonlySet<number>;
   /** In which the model writes tool calls, by its template. */
   dialect: DialectName;
   shape(tools: ToolSchema[], variables: Record<string, unknown>): TemplateShape;
+  /**
+   * Runs what uses tokenizer and template. Where an engine does their work it runs several times, until all
+   * answers are there; so it must not change anything before it used them last.
+   */
+  settle<T>(work: () => T, signal: AbortSignal): Promise<T>;
 };
 
 /** Rollouts of one task kind share tools; more kinds than this probe again, at a few ms each. */
@@ -41,8 +46,22 @@ export async function loadTokenModel(path: string, options: LoadOptions = {}): P
     throw new ServiceError("model_folder_invalid", message, { mend });
   }
   const template = new ChatTemplate(found.text, `${path}/${found.file}`, folder.specialTokens);
+  const shape = shapesOf(template, tokenizer);
+  const stopIds = new Set<number>();
+  const { endOfTurn, shownCall } = shape([], {});
+  for (const stop of [...folder.stopTokens, endOfTurn]) {
+    const id = typeof stop === "string" ? tokenizer.addedId(stop) : stop;
+    if (id !== undefined && id !== null) stopIds.add(id);
+  }
+  const { addedContents } = tokenizer;
+  const dialect = options.dialect ?? chooseDialect(shownCall, template.text, addedContents);
+  return { tokenizer, template, stopIds, dialect, shape, settle: async (work) => work() };
+}
+
+/** The shapes of one template, each found once. */
+export function shapesOf(template: Template, tokenizer: TextTokenizer): TokenModel["shape"] {
   const shapes = new Map<string, TemplateShape>();
-  const shape: TokenModel["shape"] = (tools, variables) => {
+  return (tools, variables) => {
     const key = JSON.stringify([tools, variables]);
     const known = shapes.get(key);
     if (known) return known;
@@ -52,13 +71,4 @@ export async function loadTokenModel(path: string, options: LoadOptions = {}): P
     shapes.set(key, probed);
     return probed;
   };
-  const stopIds = new Set<number>();
-  const { endOfTurn, shownCall } = shape([], {});
-  for (const stop of [...folder.stopTokens, endOfTurn]) {
-    const id = typeof stop === "string" ? tokenizer.addedId(stop) : stop;
-    if (id !== undefined && id !== null) stopIds.add(id);
-  }
-  const { addedContents } = tokenizer;
-  const dialect = options.dialect ?? chooseDialect(shownCall, template.text, addedContents);
-  return { tokenizer, template, stopIds, dialect, shape };
 }

@@ -6,6 +6,12 @@ import type { ModelFolder } from "./model-folder.ts";
 /** A stretch of ids: either one added token, or plain text between two of them. */
 export type Piece = { text: string; start: number; end: number; added: boolean };
 
+/** Text to ids and back, wherever it is done. */
+export type TextTokenizer = Pick<
+  Tokenizer,
+  "encode" | "decode" | "addedId" | "addedContent" | "addedContents" | "pieces"
+>;
+
 /** Text to ids and back, exactly: nothing is added, trimmed or cleaned up. */
 export class Tokenizer {
   readonly #inner: HfTokenizer;
@@ -26,6 +32,12 @@ export class Tokenizer {
       this.#added.set(id, content);
       this.#idOfAdded.set(content, id);
     }
+  }
+
+  /** How many ids there are, from 0 on; some may be without a token. */
+  get size(): number {
+    const model = this.#inner.model as { vocab?: unknown[] } | null;
+    return model?.vocab?.length ?? 0;
   }
 
   /** Added tokens in the text become their ids, so whoever quotes a stranger must escape first. */
@@ -56,24 +68,31 @@ export class Tokenizer {
     return [...this.#idOfAdded.keys()];
   }
 
-  /** The ids cut at each added token. `start` and `end` are indices of ids. */
-  pieces(given: ArrayLike<number>): Piece[] {
-    const ids = Array.from(given);
-    const pieces: Piece[] = [];
-    let from = 0;
-    const flush = (end: number) => {
-      if (end <= from) return;
-      const text = this.decode(ids.slice(from, end));
-      pieces.push({ text, start: from, end, added: false });
-    };
-    ids.forEach((id, index) => {
-      const content = this.#added.get(id);
-      if (content === undefined) return;
-      flush(index);
-      pieces.push({ text: content, start: index, end: index + 1, added: true });
-      from = index + 1;
-    });
-    flush(ids.length);
-    return pieces;
+  pieces(ids: ArrayLike<number>): Piece[] {
+    return piecesOf(this, ids);
   }
+}
+
+/** The ids cut at each added token. `start` and `end` are indices of ids. */
+export function piecesOf(
+  tokenizer: Pick<TextTokenizer, "decode" | "addedContent">,
+  given: ArrayLike<number>,
+): Piece[] {
+  const ids = Array.from(given);
+  const pieces: Piece[] = [];
+  let from = 0;
+  const flush = (end: number) => {
+    if (end <= from) return;
+    const text = tokenizer.decode(ids.slice(from, end));
+    pieces.push({ text, start: from, end, added: false });
+  };
+  ids.forEach((id, index) => {
+    const content = tokenizer.addedContent(id);
+    if (content === undefined) return;
+    flush(index);
+    pieces.push({ text: content, start: index, end: index + 1, added: true });
+    from = index + 1;
+  });
+  flush(ids.length);
+  return pieces;
 }

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { byteTokenizer } from "../tokenizer.ts";
+import type { SimulatedTokenizer } from "../tokenizer.ts";
 import { type Format, type NewTokens, type Pieces, type Told, usageOf } from "./format.ts";
 
 const ids = z.array(z.number().int().min(0));
@@ -132,7 +132,10 @@ export function completions(isOld: boolean): Format {
         const choice = {
           index: 0,
           text: shownText(told, request.skip_special_tokens !== false),
-          logprobs: typeof request.logprobs === "number" ? tokenLogprobs(sampled, request) : null,
+          logprobs:
+            typeof request.logprobs === "number"
+              ? tokenLogprobs(sampled, request, told.tokenizer)
+              : null,
           finish_reason: sampled.finish,
           stop_reason: sampled.matchedId,
           ...(withIds && { token_ids: sampled.ids, prompt_token_ids: promptIds }),
@@ -157,7 +160,7 @@ function completionPieces(request: CompletionRequest, isOld: boolean): Pieces {
   const choiceOf = (tokens: NewTokens, promptIds: readonly number[]) => ({
     index: 0,
     text: "",
-    logprobs: typeof request.logprobs === "number" ? tokenLogprobs(tokens, request) : null,
+    logprobs: typeof request.logprobs === "number" ? tokenLogprobs(tokens, request, null) : null,
     ...(withIds && { token_ids: tokens.ids }),
     ...(withIds &&
       tokens.soFar.ids.length === tokens.ids.length && { prompt_token_ids: promptIds }),
@@ -179,8 +182,9 @@ function completionPieces(request: CompletionRequest, isOld: boolean): Pieces {
 function tokenLogprobs(
   { ids, logprobs }: Pick<NewTokens, "ids" | "logprobs">,
   { return_tokens_as_token_ids: asIds }: CompletionRequest,
+  tokenizer: SimulatedTokenizer | null,
 ) {
-  const tokens = ids.map((id) => (asIds ? `token_id:${id}` : byteTokenizer.decode([id])));
+  const tokens = ids.map((id) => (asIds ? `token_id:${id}` : (tokenizer?.decode([id]) ?? "")));
   return { text_offset: [], token_logprobs: logprobs, tokens, top_logprobs: null };
 }
 

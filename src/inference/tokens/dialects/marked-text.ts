@@ -1,4 +1,4 @@
-import type { Tokenizer } from "../tokenizer.ts";
+import type { TextTokenizer } from "../tokenizer.ts";
 
 /**
  * What a model wrote, as text that remembers where its special tokens are. A marker that is one
@@ -20,7 +20,7 @@ export class MarkedText {
   }
 
   /** `stopIds` at the end are no part of the text. */
-  static ofIds(tokenizer: Tokenizer, ids: ArrayLike<number>, stopIds: ReadonlySet<number>) {
+  static ofIds(tokenizer: TextTokenizer, ids: ArrayLike<number>, stopIds: ReadonlySet<number>) {
     let end = ids.length;
     while (end > 0 && stopIds.has(ids[end - 1] as number)) end -= 1;
     const starts = new Map<number, string>();
