@@ -1,5 +1,7 @@
 import { cancelLatency } from "./cancel-latency.ts";
+import { dapo } from "./dapo.ts";
 import { demoOverhead } from "./demo-overhead.ts";
+import { evalOverhead } from "./eval-overhead.ts";
 import { ipythonRoundtrip } from "./ipython-roundtrip.ts";
 import { jobOverhead } from "./job-overhead.ts";
 import { llmTurn } from "./llm-turn.ts";
@@ -52,6 +54,11 @@ const BENCHES: Record<string, { question: string; run(): Promise<void> }> = {
       "what does a command that prints a gigabyte cost the service and the other sandboxes?",
     run: outputFlood,
   },
+  dapo: {
+    question:
+      "how long to N informative groups, beside waiting for all, static batches and upstream's client?",
+    run: dapo,
+  },
   "sandbox-teardown": {
     question: "how long from the end of a job to the proof that nothing of its sandbox is left?",
     run: sandboxTeardown,
@@ -75,6 +82,10 @@ const BENCHES: Record<string, { question: string; run(): Promise<void> }> = {
   "trajectory-payload": {
     question: "what does a trajectory of 50 turns and 32k tokens weigh, and cost to write?",
     run: trajectoryPayload,
+  },
+  "eval-overhead": {
+    question: "what does EVAL of a software engineering row add to its test command?",
+    run: evalOverhead,
   },
   "verify-math": {
     question:
