@@ -14,6 +14,7 @@ import { endReported } from "../sandbox/end-reported.ts";
 import type { ImageSettings } from "../sandbox/images/images.ts";
 import { imageOnNode } from "../sandbox/images/on-node.ts";
 import { reapSandboxes } from "../sandbox/reaper.ts";
+import { watchParked } from "../sandbox/watchdog.ts";
 import { createApp } from "../server/app.ts";
 import { Gate } from "../server/gate.ts";
 import { type Listening, listen } from "../server/listen.ts";
@@ -75,7 +76,11 @@ export async function startService(
     clock,
     log,
     backends: desk,
-    sandboxes: { kill: killSandbox, end: (handle) => endReported(handle, log) },
+    sandboxes: {
+      kill: killSandbox,
+      watch: (handle) => watchParked(handle, settings.sandbox),
+      end: (handle) => endReported(handle, log),
+    },
     imageOnNode: (image) => {
       const chosen = image || settings.defaultImage;
       return chosen && imageOnNode(settings.images.cacheDir, chosen);

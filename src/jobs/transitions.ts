@@ -7,6 +7,8 @@ export type JobEvent =
   | { type: "stage_started" }
   | { type: "stage_succeeded" }
   | { type: "stage_failed"; error: ErrorBody }
+  /** While the job waited for the stage that was to work in it. */
+  | { type: "sandbox_lost"; error: ErrorBody }
   /** A cancel, a passed deadline or a shutdown: the first rung of the ladder. */
   | { type: "end_requested"; ending: Ending; reason?: string }
   /** The service starts and finds the job as its predecessor left it. */
@@ -36,6 +38,9 @@ export function transition(job: Job, event: JobEvent, nowMs: number): Job {
     case "stage_failed":
       expect(job, "active", event);
       if (job.ending !== null) return conclude(job, nowMs);
+      return failAttempt(settle(job, nowMs), event.error, nowMs);
+    case "sandbox_lost":
+      expect(job, "pending", event);
       return failAttempt(settle(job, nowMs), event.error, nowMs);
     case "end_requested":
       return requestEnd(job, event, nowMs);

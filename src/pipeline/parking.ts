@@ -1,26 +1,38 @@
+import { type ErrorBody, toErrorBody } from "../errors.ts";
 import type { Stage } from "../jobs/job.ts";
 import type { SandboxHandle } from "../sandbox/sandbox.ts";
 import type { SandboxKeeper } from "./parts.ts";
 
+type Parked = { handle: SandboxHandle; stage: Stage; watch: Disposable };
+
 /** The sandboxes of jobs that wait between two stages, and the ends that are under way. */
 export class Parking {
   readonly #keeper: SandboxKeeper;
-  readonly #parked = new Map<string, { handle: SandboxHandle; stage: Stage }>();
+  readonly #onLost: (jobId: string, error: ErrorBody) => void;
+  readonly #parked = new Map<string, Parked>();
   readonly #ends = new Set<Promise<void>>();
 
-  constructor(keeper: SandboxKeeper) {
+  /** @param onLost told when a parked sandbox has died, or was killed for going beyond a limit. */
+  constructor(keeper: SandboxKeeper, onLost: (jobId: string, error: ErrorBody) => void) {
     this.#keeper = keeper;
+    this.#onLost = onLost;
   }
 
   /** @param stage what the job waits for */
   park(jobId: string, handle: SandboxHandle, stage: Stage): void {
-    this.#parked.set(jobId, { handle, stage });
+    const watch = this.#keeper.watch(handle);
+    this.#parked.set(jobId, { handle, stage, watch });
+    watch.crossed.addEventListener("abort", () => {
+      if (this.#parked.get(jobId)?.watch !== watch) return;
+      this.#onLost(jobId, toErrorBody(watch.crossed.reason));
+    });
   }
 
   take(jobId: string): SandboxHandle | null {
-    const handle = this.#parked.get(jobId)?.handle ?? null;
+    const parked = this.#parked.get(jobId);
     this.#parked.delete(jobId);
-    return handle;
+    parked?.watch[Symbol.dispose]();
+    return parked?.handle ?? null;
   }
 
   waitingFor(stage: Stage): number {
@@ -37,8 +49,10 @@ export class Parking {
   }
 
   async endAll(): Promise<void> {
-    for (const { handle } of this.#parked.values()) this.end(handle);
-    this.#parked.clear();
+    for (const jobId of [...this.#parked.keys()]) {
+      const handle = this.take(jobId);
+      if (handle) this.end(handle);
+    }
     await Promise.all(this.#ends);
   }
 }

@@ -1,4 +1,4 @@
-import { ServiceError } from "../errors.ts";
+import { type ErrorBody, ServiceError } from "../errors.ts";
 import type { Backend } from "../inference/engine.ts";
 import type { ToTurn } from "../inference/turn-messages.ts";
 import { createJob, type Ending, isFinal, type Job, type Stage } from "../jobs/job.ts";
@@ -65,7 +65,9 @@ export class Scheduler {
       });
     this.pools = { init: pool("init"), run: pool("run"), eval: pool("eval") };
     this.#unfinished = store.unfinishedCounts().reduce((sum, row) => sum + row.count, 0);
-    this.#parking = new Parking(sandboxes);
+    this.#parking = new Parking(sandboxes, (jobId, error) =>
+      this.#ticker.enqueue(() => this.#sandboxLost(jobId, error)),
+    );
     this.#images = new ImageGate(settings.imagesAtOnce, imageOnNode);
     this.#warm = new WarmPool({
       size: settings.warmSandboxes,
@@ -441,6 +443,19 @@ export class Scheduler {
     this.#unfinished--;
     this.groups.jobEnded(seq);
     this.#ticker.afterCommit(() => this.waiters.notify(next.id));
+  }
+
+  /** Between two stages. One that EVAL would start for itself anyway is no loss. */
+  #sandboxLost(jobId: string, error: ErrorBody): void {
+    const handle = this.#parking.take(jobId);
+    const row = this.#parts.store.jobById(jobId);
+    // Without one it has gone on with the job, whose thread finds out as well.
+    if (!handle || !row) return;
+    this.#parking.end(handle);
+    const job = toJob(row);
+    if (job.stage === "eval" && job.evalFromRecord) return;
+    const next = transition(job, { type: "sandbox_lost", error }, this.#parts.clock.nowMs());
+    this.#settle(row.seq, next);
   }
 
   #tell(job: Job): void {

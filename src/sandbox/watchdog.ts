@@ -14,7 +14,6 @@ import type { SandboxHandle, WatchLimits } from "./sandbox.ts";
 /** Nothing fills memory faster, so that the next look comes before what is left can be used up. */
 const FASTEST_BYTES_PER_MS = 4_000_000;
 const MIN_LOOK_MS = 30;
-const MAX_LOOK_MS = 500;
 
 /** So long it may stand at the limit of processes: a build may touch it, a fork bomb stays. */
 const FULL_MS = 1000;
@@ -23,8 +22,19 @@ const FULL_MS = 1000;
 const FAR_ABOVE = 1.2;
 
 const DISK_LOOK_MS = 1000;
-/** The share of time that goes into walking a tree is at most one of so many parts. */
-const DISK_REST = 10;
+
+type Pace = {
+  /** Between two looks at the processes, at most. */
+  lookMs: number;
+  /** The share of time that goes into walking its tree is at most one of so many parts. */
+  diskRest: number;
+  /** Whether its death is told like a limit. */
+  tellsDeath: boolean;
+};
+
+const AT_WORK: Pace = { lookMs: 500, diskRest: 10, tellsDeath: false };
+/** The main thread watches, which has other things to do, and many sandboxes at once. */
+const PARKED: Pace = { lookMs: 500, diskRest: 200, tellsDeath: true };
 /** What the sandbox can write on the host's disk. */
 const WRITABLE = ["overlay", "io", "home"];
 
@@ -38,23 +48,41 @@ export type Watch = Disposable & {
  * needs no rights and so is no wall: between two looks memory can grow by what a process touches meanwhile.
  */
 export function watchSandbox(handle: SandboxHandle, limits: WatchLimits): Watch {
-  const watchdog = new Watchdog(handle, limits);
-  watchdog.lookAtProcesses();
-  watchdog.lookAtDisk();
-  return watchdog;
+  return new Watchdog(handle, limits, AT_WORK).begin();
+}
+
+/**
+ * The same while no thread is attached, who would hear of its death: `crossed` is then aborted with
+ * `sandbox_died`. The first look comes later, since most are parked for a moment only.
+ */
+export function watchParked(handle: SandboxHandle, limits: WatchLimits): Watch {
+  return new Watchdog(handle, limits, PARKED).beginLater();
 }
 
 class Watchdog implements Watch {
   readonly #handle: SandboxHandle;
   readonly #limits: WatchLimits;
+  readonly #pace: Pace;
   readonly #crossed = new AbortController();
   readonly #timers = new Set<Timer>();
   #fullSinceMs: number | null = null;
   #ended = false;
 
-  constructor(handle: SandboxHandle, limits: WatchLimits) {
+  constructor(handle: SandboxHandle, limits: WatchLimits, pace: Pace) {
     this.#handle = handle;
     this.#limits = limits;
+    this.#pace = pace;
+  }
+
+  begin(): this {
+    this.lookAtProcesses();
+    this.lookAtDisk();
+    return this;
+  }
+
+  beginLater(): this {
+    this.#later(this.#pace.lookMs, () => this.begin());
+    return this;
   }
 
   get crossed(): AbortSignal {
@@ -62,7 +90,11 @@ class Watchdog implements Watch {
   }
 
   lookAtProcesses(): void {
-    if (this.#isOver()) return;
+    if (this.#isOver()) {
+      if (this.#pace.tellsDeath)
+        this.#abort("sandbox_died", "the sandbox died while its job waited");
+      return;
+    }
     const { memoryBytes, processes } = this.#limits;
     const { starterPid, holderPid } = this.#handle;
     const pids = [starterPid, ...descendantsOf(starterPid, processes * FAR_ABOVE + 1)];
@@ -71,7 +103,9 @@ class Watchdog implements Watch {
     const used = memoryOf(pids.slice(pids.indexOf(holderPid)), memoryBytes);
     if (used > memoryBytes) this.#end("oom", used, memoryBytes, "bytes of memory");
     const leftMs = (memoryBytes - used) / FASTEST_BYTES_PER_MS;
-    this.#later(Math.min(MAX_LOOK_MS, Math.max(MIN_LOOK_MS, leftMs)), () => this.lookAtProcesses());
+    this.#later(Math.min(this.#pace.lookMs, Math.max(MIN_LOOK_MS, leftMs)), () =>
+      this.lookAtProcesses(),
+    );
   }
 
   #checkTasks(pids: number[]): void {
@@ -93,7 +127,7 @@ class Watchdog implements Watch {
       if (used > diskBytes) this.#end("disk_limit", used, diskBytes, "bytes on disk");
     }
     const tookMs = performance.now() - startMs;
-    this.#later(Math.max(DISK_LOOK_MS, tookMs * DISK_REST), () => this.lookAtDisk());
+    this.#later(Math.max(DISK_LOOK_MS, tookMs * this.#pace.diskRest), () => this.lookAtDisk());
   }
 
   [Symbol.dispose](): void {
@@ -109,10 +143,14 @@ class Watchdog implements Watch {
   /** The reason first: what waits for the sandbox must not learn of its death before. */
   #end(code: ErrorCode, used: number, limit: number, what: string): void {
     if (this.#ended) return;
-    this[Symbol.dispose]();
-    const message = `the sandbox had ${used} ${what}, and may have ${limit}`;
-    this.#crossed.abort(new ServiceError(code, message));
+    this.#abort(code, `the sandbox had ${used} ${what}, and may have ${limit}`);
     killSandbox(this.#handle);
+  }
+
+  #abort(code: ErrorCode, message: string): void {
+    if (this.#ended) return;
+    this[Symbol.dispose]();
+    this.#crossed.abort(new ServiceError(code, message));
   }
 
   #later(ms: number, look: () => void): void {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { ErrorBody } from "../../src/errors.ts";
+import { type ErrorBody, ServiceError } from "../../src/errors.ts";
 import type { Stage } from "../../src/jobs/job.ts";
 import type { StartStage } from "../../src/pipeline/messages.ts";
 import type { Submission } from "../../src/pipeline/parts.ts";
@@ -44,6 +44,7 @@ function setup(
   const killed: string[] = [];
   const ended: string[] = [];
   const fatal: unknown[] = [];
+  const watches = new Map<string, AbortController>();
   const pool = { threads: 1, slots: overrides.slots ?? 2 };
   const scheduler = new Scheduler({
     store,
@@ -52,6 +53,11 @@ function setup(
     backends: fakeChooser(overrides.backends),
     sandboxes: {
       kill: ({ id }) => killed.push(id),
+      watch: ({ id }) => {
+        const crossed = new AbortController();
+        watches.set(id, crossed);
+        return { crossed: crossed.signal, [Symbol.dispose]: () => watches.delete(id) };
+      },
       end: async ({ id }) => void ended.push(id),
     },
     isTight: () => false,
@@ -86,6 +92,7 @@ function setup(
     threads,
     killed,
     ended,
+    watches,
     fatal,
     started,
     thread: (stage: Stage) => threads[stage].at(-1) as FakeThread,
@@ -217,6 +224,25 @@ describe("the stages", () => {
     await t.scheduler.submit([submission("plain")]);
     const starts = await t.started("init", 3);
     expect(starts.map(({ jobId }) => jobId)).toEqual(["a", "b", "plain"]);
+  });
+
+  test("a sandbox that is lost while its job waits for RUN ends the job with the reason", async () => {
+    await using t = setup({ backends: false });
+    await t.scheduler.submit([
+      submission("a", { sandbox: true }),
+      submission("b", { sandbox: true, numAttempts: 2 }),
+    ]);
+    const [a, b] = (await t.started("init", 2)) as [StartStage, StartStage];
+    t.thread("init").finish(a, { handle: handle("a") });
+    t.thread("init").finish(b, { handle: handle("b") });
+    await waitFor(() => t.watches.size === 2, "both to be watched");
+    t.watches.get("a")?.abort(new ServiceError("oom", "too much"));
+    t.watches.get("b")?.abort(new ServiceError("sandbox_died", "gone"));
+    await waitFor(() => t.state("a") === "run/failed", "a to fail");
+    expect(JSON.parse(t.store.jobById("a")?.error ?? "")).toMatchObject({ code: "oom" });
+    // The other one's reason is no fault of its own: it may begin anew.
+    await waitFor(() => t.state("b") === "init/pending", "b to wait for INIT");
+    expect([t.ended.sort(), t.watches.size]).toEqual([["a", "b"], 0]);
   });
 
   test("few sandboxes start at once; who waits for that waits in the queue", async () => {

@@ -1,9 +1,9 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync } from "node:fs";
-import { endSandbox } from "../../src/sandbox/end.ts";
+import { endSandbox, killSandbox } from "../../src/sandbox/end.ts";
 import { INSIDE } from "../../src/sandbox/environment.ts";
 import type { DriverName, SandboxSpec, WatchLimits } from "../../src/sandbox/sandbox.ts";
-import { watchSandbox } from "../../src/sandbox/watchdog.ts";
+import { watchParked, watchSandbox } from "../../src/sandbox/watchdog.ts";
 import { waitFor } from "../support/wait-for.ts";
 import { EXEC, LIMITS, leftovers, setup } from "./setup.ts";
 import { asUnprivilegedUser } from "./unprivileged.ts";
@@ -125,6 +125,21 @@ time.sleep(100)`;
     const end = await it.ends(["sh", "-c", DISK_HOG, driver === "host" ? "." : INSIDE.io]);
     expect(end).toMatchObject({ code: "disk_limit", ...gone });
     expect(end.message).toMatch(/^the sandbox had \d+ bytes on disk, and may have 52428800$/);
+  });
+
+  test("one that nobody is attached to is watched too, and its death is told", async () => {
+    await using bundle = await setup(driver);
+    const limits = { ...LIMITS, memoryBytes: 300 * MB };
+    const hog = await bundle.open({ limits });
+    hog.exec(["python3", "-c", SLOW_HOG], EXEC).catch(() => {});
+    using beyond = watchParked(hog.handle, limits);
+    await waitFor(() => beyond.crossed.aborted, "the watchdog to end it");
+    expect(beyond.crossed.reason).toMatchObject({ code: "oom" });
+    const idle = await bundle.start();
+    using death = watchParked(idle, limits);
+    killSandbox(idle);
+    await waitFor(() => death.crossed.aborted, "its death to be told");
+    expect(death.crossed.reason).toMatchObject({ code: "sandbox_died" });
   });
 
   test("a sandbox within its limits is left alone, and its watch ends with it", async () => {

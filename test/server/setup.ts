@@ -9,6 +9,7 @@ import { Gate } from "../../src/server/gate.ts";
 import { Store } from "../../src/store/store.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import { fakeBackends, fakeChooser } from "../support/fake-backends.ts";
+import { unwatched } from "../support/fake-sandbox.ts";
 import { FakeThread } from "../support/fake-thread.ts";
 import { tempDir } from "../support/temp-dir.ts";
 import { idleWeights } from "../support/weights.ts";
@@ -28,7 +29,7 @@ export function setup({ held = false, maxWaiting = 100 } = {}) {
     clock,
     log: createLog("silent"),
     backends: fakeChooser(),
-    sandboxes: { kill: () => {}, end: async () => {} },
+    sandboxes: { kill: () => {}, watch: unwatched, end: async () => {} },
     isTight: () => false,
     imageOnNode: () => "/",
     spawn: (_stage: Stage) => {

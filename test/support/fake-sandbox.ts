@@ -14,6 +14,11 @@ export function fakeHandle(id: string): SandboxHandle {
   return { id, driver: "host", dir: `/none/${id}`, ...control, ...holder, isolation: null };
 }
 
+/** A watch that never finds anything. */
+export function unwatched(): Disposable & { readonly crossed: AbortSignal } {
+  return { crossed: new AbortController().signal, [Symbol.dispose]: () => {} };
+}
+
 type Asked = { text: string } & CommandOptions;
 
 /** A sandbox whose shell and Python answer what the test says, and which dies when the test says so. */

@@ -11,6 +11,7 @@ import { Gate } from "../../src/server/gate.ts";
 import { Store } from "../../src/store/store.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import { fakeBackends, fakeChooser } from "./fake-backends.ts";
+import { unwatched } from "./fake-sandbox.ts";
 import { FakeThread } from "./fake-thread.ts";
 import { waitFor } from "./wait-for.ts";
 import { idleWeights } from "./weights.ts";
@@ -51,7 +52,7 @@ export function groupService(dataDir: string, { slots = 8, carryLimitMs = 1_000_
   const scheduler = new Scheduler({
     ...{ store, clock, spawn, log: createLog("silent") },
     backends: fakeChooser(),
-    sandboxes: { kill: () => {}, end: async () => {} },
+    sandboxes: { kill: () => {}, watch: unwatched, end: async () => {} },
     isTight: () => false,
     imageOnNode: () => "/",
     settings: {

@@ -2,7 +2,7 @@ import type { StartStage, WorkerSettings } from "../../src/pipeline/messages.ts"
 import type { SandboxHandle, SandboxSpec } from "../../src/sandbox/sandbox.ts";
 import { runStage, type StageParts } from "../../src/worker/run-stage.ts";
 import { BACKEND, FakeEngine, fakeEngines, type Scripted } from "../support/fake-engine.ts";
-import { FakeSandbox, fakeHandle } from "../support/fake-sandbox.ts";
+import { FakeSandbox, fakeHandle, unwatched } from "../support/fake-sandbox.ts";
 import { TASK_SETTINGS } from "../support/task-context.ts";
 
 export const SETTINGS: WorkerSettings = {
@@ -101,7 +101,7 @@ export function setup(script: Scripted[] = [], changes: Partial<StageParts> = {}
     async end({ id }) {
       events.push(`end ${id}`);
     },
-    watch: () => ({ crossed: new AbortController().signal, [Symbol.dispose]: () => {} }),
+    watch: unwatched,
     engines: fakeEngines(new FakeEngine(script)),
     sandboxStarted: ({ id }) => events.push(`tell ${id}`),
     ...changes,
