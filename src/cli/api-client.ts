@@ -1,9 +1,12 @@
 import { type ErrorBody, fromErrorBody, ServiceError } from "../errors.ts";
+import type { BatchView } from "../protocol/batch-view.ts";
+import type { GroupView } from "../protocol/group-view.ts";
 import type { RolloutView } from "../protocol/view.ts";
 import type { BackendView, DecisionView } from "../server/parts.ts";
 import type { Trajectory } from "../trajectory/record.ts";
 
 export type Page = { rollouts: RolloutView[]; next: number };
+export type GroupPage = { groups: GroupView[]; next: number; over: boolean };
 export type StatusView = {
   unfinished: number;
   finished_cursor: number;
@@ -47,6 +50,26 @@ export class ApiClient {
 
   list(query: Query): Promise<Page> {
     return this.#call("GET", "/v1/rollouts", query);
+  }
+
+  submitBatch(batch: Record<string, unknown>): Promise<BatchView> {
+    return this.#call("POST", "/v1/batches", {}, batch);
+  }
+
+  batch(id: string, query: Query = {}): Promise<BatchView> {
+    return this.#call("GET", `/v1/batches/${encodeURIComponent(id)}`, query);
+  }
+
+  addInstances(id: string, instances: Record<string, unknown>): Promise<{ added: number }> {
+    return this.#call("POST", `/v1/batches/${encodeURIComponent(id)}/instances`, {}, instances);
+  }
+
+  batchGroups(id: string, query: Query): Promise<GroupPage> {
+    return this.#call("GET", `/v1/batches/${encodeURIComponent(id)}/groups`, query);
+  }
+
+  cancelBatch(id: string): Promise<BatchView> {
+    return this.#call("DELETE", `/v1/batches/${encodeURIComponent(id)}`);
   }
 
   status(): Promise<StatusView> {

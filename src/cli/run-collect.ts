@@ -37,23 +37,32 @@ type Plan = {
 const GOLDEN = ["solution", "nothing"] as const;
 
 export function planRollouts(rows: Row[], plan: Plan): PlannedRollout[] {
-  const { prefix, sampling, maxTurns, runLimitMs, image, golden = false } = plan;
+  const { prefix, seed, golden = false } = plan;
   const samples = golden ? GOLDEN.length : plan.samples;
+  const template = rolloutTemplate(plan);
   return rows.flatMap((instance, row) =>
     Array.from({ length: samples }, (_, sample) => ({
       row,
       sample,
       request: {
+        ...template,
         id: `${prefix}-${row}-${sample}`,
         instance,
-        sampling: { ...sampling, seed: plan.seed + sample },
-        ...(maxTurns === undefined ? {} : { agent: { max_turns: maxTurns } }),
-        ...(runLimitMs === undefined ? {} : { limits: { run_ms: runLimitMs } }),
-        ...(image === undefined ? {} : { image }),
+        sampling: { ...template.sampling, seed: seed + sample },
         ...(golden ? { golden: GOLDEN[sample] } : {}),
       },
     })),
   );
+}
+
+/** What all rollouts have in common, with the seed of the first. */
+export function rolloutTemplate({ seed, sampling, maxTurns, runLimitMs, image }: Plan) {
+  return {
+    sampling: { ...sampling, seed },
+    ...(maxTurns === undefined ? {} : { agent: { max_turns: maxTurns } }),
+    ...(runLimitMs === undefined ? {} : { limits: { run_ms: runLimitMs } }),
+    ...(image === undefined ? {} : { image }),
+  };
 }
 
 /** Whether a row's own solution earned 1, or no work at all 0. */

@@ -30,7 +30,7 @@ function outcomeOf({ reward, error, state }: RolloutResult): string {
   return error?.code ?? state;
 }
 
-function problemOf({ instance }: RolloutResult): string {
+export function problemOf({ instance }: Pick<RolloutResult, "instance">): string {
   const { prompt, instance_id, data_source } = instance;
   const first = Array.isArray(prompt) ? prompt[0]?.content : prompt;
   const text = String(first ?? instance_id ?? data_source).replace(/\s+/g, " ");

@@ -7,7 +7,14 @@ import { parseFlags, UsageError, wholeNumber } from "./flags.ts";
 import { imageArgument } from "./image-argument.ts";
 import { Progress } from "./progress.ts";
 import { readRows } from "./rows.ts";
-import { collect, isGolden, type PlannedRollout, planRollouts } from "./run-collect.ts";
+import { runBatch } from "./run-batch.ts";
+import {
+  collect,
+  isGolden,
+  type PlannedRollout,
+  planRollouts,
+  rolloutTemplate,
+} from "./run-collect.ts";
 import { formatSummary, formatTrajectory } from "./run-report.ts";
 import { startService } from "./service.ts";
 
@@ -42,6 +49,8 @@ JSON per rollout: row, sample, reward, error, timings and trajectory.
   --image IMAGE        of the sandboxes: a name, a path, … (see rolloutd images --help)
   --apptainer PROGRAM  by default the one on PATH
   --samples N          rollouts per row; sample k has seed SEED + k [1]
+  --informative N      until N groups are informative, that is, their rewards differ; then one group a line
+  --group-size N       rollouts per group, with --informative
   --seed SEED          [0]
   --temperature T, --top-p P, --max-tokens N
                        sampling parameters; what is left out is the engine's default
@@ -69,7 +78,7 @@ for.
     const limit = values.limit === undefined ? undefined : wholeNumber("--limit", values.limit, 1);
     const rows = readRows(path).slice(0, limit);
     const prefix = values["id-prefix"] ?? `run-${crypto.randomUUID().slice(0, 8)}`;
-    const planned = planRollouts(rows, {
+    const plan = {
       prefix,
       samples: wholeNumber("--samples", values.samples, 1),
       seed: wholeNumber("--seed", values.seed),
@@ -82,15 +91,22 @@ for.
       runLimitMs: decimal("--run-limit-ms", values["run-limit-ms"]),
       image: values.server && values.image ? imageArgument(values.image, "image") : undefined,
       golden: values.golden === true,
-    });
-    await using server = await serverFor(values, context);
-    const options = {
-      json: values.json === true,
-      show: wholeNumber("--show", values.show),
-      golden: values.golden === true,
     };
+    await using server = await serverFor(values, context);
+    const json = values.json === true;
+    if (values.informative !== undefined) {
+      const size = values["group-size"] ?? values.samples;
+      return await runBatch(server.client, rows, {
+        ...{ id: prefix, template: rolloutTemplate(plan), json },
+        groupSize: wholeNumber("--group-size", size, 1),
+        informative: wholeNumber("--informative", values.informative, 1),
+        out: values.out ?? `groups-${prefix}.jsonl`,
+      });
+    }
+    const show = wholeNumber("--show", values.show);
+    const options = { json, show, golden: values.golden === true };
     const out = values.out ?? `rollouts-${prefix}.jsonl`;
-    return await perform(server.client, planned, out, options);
+    return await perform(server.client, planRollouts(rows, plan), out, options);
   },
 };
 
@@ -104,6 +120,8 @@ const FLAGS = {
   image: { type: "string" },
   apptainer: { type: "string" },
   samples: { type: "string", default: "1" },
+  "group-size": { type: "string" },
+  informative: { type: "string" },
   seed: { type: "string", default: "0" },
   temperature: { type: "string" },
   "top-p": { type: "string" },

@@ -16,8 +16,11 @@ export type BatchPlan = {
   unfinished: "end" | "keep" | "restart";
   /** Rollouts at once; null where the pools alone decide. */
   maxRollouts: number | null;
-  /** Groups that may be under way for each one that is still needed. */
-  maxOversampling: number;
+  /**
+   * How many times the groups that are expected to be needed are under way: with 1 the least work is lost, with
+   * more the goal is reached sooner, because fewer have to be waited for to their last rollout.
+   */
+  oversampling: number;
   /** Share of informative groups that is expected before there is any experience. */
   expectedShare: number;
   /** With more failed groups than this the batch is given up. */
@@ -46,8 +49,8 @@ export function informativeShare(
 }
 
 /**
- * How many more groups may be under way: enough that the goal can be expected of them, and never more than the
- * bound. Where what is unfinished goes on in the next batch, nothing is begun in vain, and slots are the bound.
+ * How many more groups may be under way: as many as it takes, at the share of informative ones so far, times
+ * `oversampling`. Where what is unfinished goes on in the next batch, nothing is begun in vain, and slots are the bound.
  */
 export function groupsWanted(
   plan: BatchPlan,
@@ -58,9 +61,8 @@ export function groupsWanted(
   if (needed <= 0) return 0;
   if (plan.unfinished !== "end") return Number.POSITIVE_INFINITY;
   const certain = begun.filter(({ informative }) => informative === true).length;
-  const expected = certain + Math.ceil((needed - certain) / share);
-  const bound = Math.ceil(needed * plan.maxOversampling);
-  return Math.max(0, Math.min(expected, bound) - begun.length);
+  const expected = Math.min(certain, needed) + Math.max(0, needed - certain) / share;
+  return Math.max(0, Math.ceil(expected * plan.oversampling) - begun.length);
 }
 
 /** The groups to hand over now, in order. */
@@ -76,29 +78,30 @@ export function deliverable(
 }
 
 /**
- * The groups that nobody needs any more, because others are certain to bring what is needed: those on which the
+ * The groups that nobody needs any more, because enough others are certain to be informative: those on which the
  * least work is lost, or those that were begun last.
  *
  * @param work what has gone into a group so far
  */
 export function unneeded(
-  plan: Pick<BatchPlan, "keep" | "unfinished">,
+  plan: Pick<BatchPlan, "keep" | "unfinished" | "oversampling">,
   needed: number,
   begun: readonly BatchGroup[],
   work: (group: BatchGroup) => number,
 ): BatchGroup[] {
   if (plan.unfinished !== "end") return [];
   const certain = begun.filter(({ informative }) => informative === true);
-  if (certain.length < needed) return [];
+  const wanted = Math.ceil(needed * plan.oversampling);
+  if (certain.length < wanted) return [];
   if (plan.keep === "first_started") {
-    const last = certain.toSorted((a, b) => a.position - b.position)[needed - 1]?.position ?? -1;
+    const last = certain.toSorted((a, b) => a.position - b.position)[wanted - 1]?.position ?? -1;
     return begun.filter(({ position }) => position > last);
   }
   const kept = new Set(
     certain
       .map((group) => ({ group, spent: group.complete ? Number.POSITIVE_INFINITY : work(group) }))
       .toSorted((a, b) => (a.spent === b.spent ? 0 : b.spent - a.spent))
-      .slice(0, needed)
+      .slice(0, wanted)
       .map(({ group }) => group),
   );
   return begun.filter((group) => !kept.has(group));

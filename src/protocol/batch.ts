@@ -22,7 +22,7 @@ const batchShape = {
   /** A batch that is over, with whose unfinished groups this one begins. */
   carry_from: groupIdSchema.optional(),
   max_rollouts: z.int().min(1).optional(),
-  max_oversampling: z.number().min(1).max(1000).optional(),
+  oversampling: z.number().min(1).max(100).optional(),
   expected_share: z.number().gt(0).max(1).optional(),
   max_failed_groups: z.int().min(0).optional(),
 };
@@ -47,14 +47,14 @@ export type GroupBase = Omit<GroupRequest, "id" | "instance">;
 /** What concerns the batch, and what each of its groups is. */
 export function splitBatch(request: BatchRequest): { plan: BatchPlan; base: GroupBase } {
   const { id: _id, instances: _instances, open: _open, carry_from: _from, ...others } = request;
-  const { goal, keep, unfinished, max_rollouts, max_oversampling, ...rest } = others;
+  const { goal, keep, unfinished, max_rollouts, oversampling, ...rest } = others;
   const { expected_share, max_failed_groups, ...base } = rest;
   const plan: BatchPlan = {
     goal: { groups: goal.groups, tokens: goal.tokens ?? null },
     keep: keep ?? "cheapest",
     unfinished: unfinished ?? "end",
     maxRollouts: max_rollouts ?? null,
-    maxOversampling: max_oversampling ?? 4,
+    oversampling: oversampling ?? 2,
     expectedShare: expected_share ?? 0.5,
     maxFailedGroups: max_failed_groups ?? Math.max(8, goal.groups),
   };
