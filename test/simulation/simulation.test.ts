@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { Schedule } from "./schedule.ts";
 
-const SEEDS = Number(process.env.ROLLOUTD_TEST_SEEDS ?? 40);
+const SEEDS = Number(process.env.ROLLOUTD_TEST_SEEDS ?? 25);
 /** A seed of its own by `ROLLOUTD_TEST_SEED`, to see a failure again. */
 const ONLY = process.env.ROLLOUTD_TEST_SEED;
 

@@ -7,6 +7,7 @@ import { addSchema, decisionsSchema, leavingSchema } from "../routes/backends.ts
 import { batchListQuery, groupsQuery } from "../routes/batches.ts";
 import { groupListQuery, groupReadQuery } from "../routes/groups.ts";
 import { instanceQuery } from "../routes/instances.ts";
+import { rescoreSchema } from "../routes/rescore.ts";
 import { announceSchema, pauseSchema } from "../routes/weights.ts";
 
 /** One route as clients use it. What a schema says is what the route checks, because it is the same object. */
@@ -58,6 +59,11 @@ export const OPERATIONS: Operation[] = [
     route: "GET /v1/rollouts/{id}/trajectory",
     summary: "What happened in a rollout, by Accept",
     answers: TRAJECTORY,
+  },
+  {
+    route: "POST /v1/rollouts/{id}/rescore",
+    summary: "Score the recorded outcome of a finished rollout again, as a rollout of its own",
+    body: rescoreSchema,
   },
   {
     route: "DELETE /v1/rollouts/{id}",
