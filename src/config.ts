@@ -225,6 +225,11 @@ export const SETTINGS = {
     undefined,
     "modules with task kinds of your own (TypeScript or JavaScript), with commas between",
   ),
+  mcp_servers: setting(
+    path,
+    undefined,
+    "JSON file of tool servers (MCP) that rollouts and rows may name; programs run outside of sandboxes",
+  ),
   task_images: setting(
     z.string(),
     undefined,
