@@ -1,3 +1,4 @@
+import { balance } from "./balance/balance.ts";
 import { cancelLatency } from "./cancel-latency.ts";
 import { dapo } from "./dapo.ts";
 import { demoOverhead } from "./demo-overhead.ts";
@@ -22,6 +23,10 @@ const BENCHES: Record<string, { question: string; run(): Promise<void> }> = {
   "job-overhead": {
     question: "what does the service cost per job, durable, over the Unix socket and HTTP?",
     run: jobOverhead,
+  },
+  balance: {
+    question: "how long does a batch of skewed rollouts take over 2 to 16 backends, by policy?",
+    run: balance,
   },
   "cancel-latency": {
     question: "how long from DELETE to the freed slot of a job that sits in a shell command?",
