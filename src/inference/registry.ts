@@ -1,3 +1,4 @@
+import type { Admission } from "./balance/admission.ts";
 import { type Decision, DecisionLog } from "./balance/decision-log.ts";
 import { allowance, type Health, healthy } from "./balance/health.ts";
 import { Lengths } from "./balance/lengths.ts";
@@ -32,6 +33,8 @@ export type Registered = {
   kvUse: number | null;
   /** Its memory for keys and values; null where it does not say. */
   kvTokens: number | null;
+  /** How many turns it may have at once. */
+  admission: Admission;
 };
 
 export type Trajectory = {
@@ -102,7 +105,8 @@ export class BackendRegistry {
       assigned: 0,
       engine: null,
       kvUse: null,
-      kvTokens: known?.kvTokens ?? null,
+      kvTokens: null,
+      admission: { limit: Number.POSITIVE_INFINITY, reached: false, rest: 0 },
     });
   }
 
