@@ -66,6 +66,10 @@ export const OPERATIONS: Operation[] = [
     body: rescoreSchema,
   },
   {
+    route: "GET /v1/rollouts/{id}/scores",
+    summary: "Every verdict on what a rollout left, the oldest first",
+  },
+  {
     route: "DELETE /v1/rollouts/{id}",
     summary: "Cancel a rollout",
     query: queries.waitQuery,
