@@ -1,3 +1,4 @@
+import { api } from "./api.ts";
 import { balance } from "./balance/balance.ts";
 import { cancelLatency } from "./cancel-latency.ts";
 import { dapo } from "./dapo.ts";
@@ -6,6 +7,7 @@ import { evalOverhead } from "./eval-overhead.ts";
 import { ipythonRoundtrip } from "./ipython-roundtrip.ts";
 import { jobOverhead } from "./job-overhead.ts";
 import { llmTurn } from "./llm-turn.ts";
+import { million } from "./million.ts";
 import { outputFlood } from "./output-flood.ts";
 import { sandboxDensity } from "./sandbox-density.ts";
 import { sandboxSoak } from "./sandbox-soak.ts";
@@ -27,6 +29,14 @@ const BENCHES: Record<string, { question: string; run(): Promise<void> }> = {
   balance: {
     question: "how long does a batch of skewed rollouts take over 2 to 16 backends, by policy?",
     run: balance,
+  },
+  api: {
+    question: "what do submits, gets and waiting clients cost, durable, over both ways in?",
+    run: api,
+  },
+  million: {
+    question: "is a service with a million finished rollouts as quick as an empty one?",
+    run: million,
   },
   "cancel-latency": {
     question: "how long from DELETE to the freed slot of a job that sits in a shell command?",

@@ -2,6 +2,7 @@ import { transition } from "../jobs/transitions.ts";
 import type { Clock } from "../lib/clock.ts";
 import { toJob } from "../store/rows.ts";
 import type { Store } from "../store/store.ts";
+import type { JobRow } from "../store/tables.ts";
 
 /**
  * Takes over from a service that stopped or died. Runs before the scheduler exists, when every sandbox of
@@ -16,7 +17,7 @@ export function recoverJobs(
     store.leases.renewAll(clock.nowMs());
     let resumed = 0;
     let ended = 0;
-    for (const row of store.unfinished()) {
+    for (const row of unfinished(store)) {
       const job = toJob(row);
       const next = transition(job, { type: "recovered", maxCrashes }, clock.nowMs());
       if (next === job) continue;
@@ -26,4 +27,15 @@ export function recoverJobs(
     }
     return { resumed, ended };
   });
+}
+
+/** Page by page: a hundred thousand waiting jobs with their instances would not be small. */
+function* unfinished(store: Store): Generator<JobRow> {
+  const filter = { states: ["pending" as const, "active" as const], order: "submitted" as const };
+  let after = 0;
+  for (let more = true; more; ) {
+    const page = store.list({ ...filter, limit: 500, after });
+    yield* page.rows;
+    ({ next: after, more } = page);
+  }
 }

@@ -27,12 +27,18 @@ type Walk = { from: string; position: string; values: SQLQueryBindings[] };
  * there are: it walks the narrowest index that has the order, and no further than `SCAN_ROWS`.
  */
 export function listJobs(db: Database, filter: ListFilter): ListPage {
+  // Mostly the first rows are those that are wanted; only else are more looked at.
+  const near = look(db, filter, Math.min(filter.limit + 1, SCAN_ROWS));
+  return near.more && near.rows.length < filter.limit ? look(db, filter, SCAN_ROWS) : near;
+}
+
+function look(db: Database, filter: ListFilter, scanRows: number): ListPage {
   const walk = chooseWalk(filter);
   const wanted = matching(filter);
   const scanned = db
     .query<{ seq: number; position: number; matches: number }, SQLQueryBindings[]>(
       `SELECT jobs.seq AS seq, ${walk.position} AS position, ${wanted.sql} AS matches
-       FROM ${walk.from} AND ${walk.position} > ? ORDER BY ${walk.position} LIMIT ${SCAN_ROWS}`,
+       FROM ${walk.from} AND ${walk.position} > ? ORDER BY ${walk.position} LIMIT ${scanRows}`,
     )
     .all(...wanted.values, ...walk.values, filter.after);
   const found = scanned.filter(({ matches }) => matches === 1);
@@ -44,7 +50,7 @@ export function listJobs(db: Database, filter: ListFilter): ListPage {
   return {
     rows,
     next: last?.position ?? filter.after,
-    more: cut || scanned.length === SCAN_ROWS,
+    more: cut || scanned.length === scanRows,
   };
 }
 
