@@ -117,6 +117,7 @@ export class Scheduler {
       operate: (work) => this.#ticker.operate(work),
       afterCommit: (effect) => this.#ticker.afterCommit(effect),
       room: () => this.#roomAheadOfRun(),
+      versionsSince: (ms) => parts.versionsSince?.(ms) ?? 0,
     });
     this.#ticker.enqueue(() => this.groups.resume());
   }
