@@ -1,6 +1,8 @@
+import { balance } from "./balance/balance.ts";
 import { cancelLatency } from "./cancel-latency.ts";
 import { dapo } from "./dapo.ts";
 import { demoOverhead } from "./demo-overhead.ts";
+import { evalOverhead } from "./eval-overhead.ts";
 import { groupEnd } from "./group-end.ts";
 import { ipythonRoundtrip } from "./ipython-roundtrip.ts";
 import { jobOverhead } from "./job-overhead.ts";
@@ -22,6 +24,10 @@ const BENCHES: Record<string, { question: string; run(): Promise<void> }> = {
   "job-overhead": {
     question: "what does the service cost per job, durable, over the Unix socket and HTTP?",
     run: jobOverhead,
+  },
+  balance: {
+    question: "how long does a batch of skewed rollouts take over 2 to 16 backends, by policy?",
+    run: balance,
   },
   "cancel-latency": {
     question: "how long from DELETE to the freed slot of a job that sits in a shell command?",
@@ -87,6 +93,10 @@ const BENCHES: Record<string, { question: string; run(): Promise<void> }> = {
   "trajectory-payload": {
     question: "what does a trajectory of 50 turns and 32k tokens weigh, and cost to write?",
     run: trajectoryPayload,
+  },
+  "eval-overhead": {
+    question: "what does EVAL of a software engineering row add to its test command?",
+    run: evalOverhead,
   },
   "verify-math": {
     question:

@@ -31,6 +31,35 @@ export async function tokens(): Promise<void> {
     grow(model, 8);
     const rounds = Array.from({ length: ROUNDS }, () => grow(model, TURNS));
     report(family, rounds);
+    hostile(family, model);
+  }
+}
+
+const HOSTILE_CHARS = 1_000_000;
+
+/** What a command may print to keep a tokenizer busy: words without an end, and nothing but borders. */
+function hostile(family: Family, model: TokenModel): void {
+  const random = randomOf(5);
+  const letters = Array.from({ length: 4_096 }, () =>
+    String.fromCharCode(97 + Math.floor(random() * 26)),
+  ).join("");
+  for (const [name, piece] of [
+    ["random letters", letters],
+    ["one letter", "a"],
+    ["spaces", " "],
+    ["lines of a letter", "a\n"],
+    ["half a tag", "<|"],
+  ] as const) {
+    const text = piece.repeat(Math.ceil(HOSTILE_CHARS / piece.length));
+    const startMs = performance.now();
+    model.tokenizer.encode(text);
+    const ms = round(performance.now() - startMs);
+    print({
+      bench: "tokens",
+      case: `${family}, a megabyte of ${name}`,
+      ...{ n: 1, p50: ms, p99: ms, unit: "ms" },
+      ...{ target: "at most 10,000", met: ms <= 10_000 },
+    });
   }
 }
 

@@ -89,6 +89,7 @@ export const SETTINGS = {
     "which backend a rollout goes to; all but least-work are there for comparison",
   ),
   backend_turns: setting(count, 1_024, "calls of one backend at once; more wait for their turn"),
+  load_poll_ms: setting(ms, 5_000, "between two looks at the load and the memory of an engine"),
   backend_wait_ms: setting(ms, 300_000, "how long a call waits while no backend works"),
   turn_retries: setting(whole(0), 3, "times that a call is tried again when its engine fails"),
   backend_failures: setting(count, 5, "failed calls in a row that take a backend out"),
@@ -223,6 +224,11 @@ export const SETTINGS = {
     z.string(),
     undefined,
     "modules with task kinds of your own (TypeScript or JavaScript), with commas between",
+  ),
+  mcp_servers: setting(
+    path,
+    undefined,
+    "JSON file of tool servers (MCP) that rollouts and rows may name; programs run outside of sandboxes",
   ),
   task_images: setting(
     z.string(),

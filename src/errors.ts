@@ -61,6 +61,7 @@ export const ERRORS = {
 
   context_exhausted: { status: 200, boundary: "policy", retryable: false },
 
+  tool_server_failed: { status: 200, boundary: "service", retryable: true },
   task_failed: { status: 200, boundary: "task", retryable: false },
   outcome_too_large: { status: 200, boundary: "policy", retryable: false },
 

@@ -43,7 +43,7 @@ export class TextDialogue implements Dialogue {
     const { message, finishReason, promptTokens, completionTokens, durationMs } = reply;
     return {
       ...{ message, finishReason, promptTokens, completionTokens, durationMs },
-      cachedTokens: null,
+      cachedTokens: reply.cachedTokens ?? null,
       weightVersion: reply.weightVersion ?? null,
       weightSpans: [],
       backendId: reply.backendId,

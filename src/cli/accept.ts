@@ -5,6 +5,7 @@ import type { Submission } from "../pipeline/parts.ts";
 import { canonicalJson } from "../protocol/parse.ts";
 import { type EngineRoute, imageSchema, type RolloutRequest } from "../protocol/rollout.ts";
 import { goldenKind } from "../tasks/golden.ts";
+import { mcpServersFor } from "../tasks/mcp-servers.ts";
 import { taskKindNamed, taskKindOf } from "../tasks/registry.ts";
 import { usesSandbox } from "../tasks/sandbox-plan.ts";
 import { taskSettings } from "./task-settings.ts";
@@ -28,6 +29,7 @@ export function acceptWith(config: Config, checkCallback: (url: string) => void)
     const plan = kind.sandboxes(parsed, settings);
     if (golden) kind.golden?.(parsed, golden);
     checkRowImage(plan.image);
+    mcpServersFor(kind.name, instance, agent?.mcp_servers, settings);
     if (usesSandbox(plan) && !image && !plan.image && !config.image) {
       const mend = "set `image` in the rollout, or start the server with --image DIR";
       const message = `a ${kind.name} rollout needs an image, and the server has no default one`;

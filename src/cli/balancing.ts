@@ -1,6 +1,8 @@
 import type { Config } from "../config.ts";
 import { BackendWatch } from "../inference/backend-watch.ts";
+import { LoadWatch } from "../inference/load-watch.ts";
 import { BackendRegistry } from "../inference/registry.ts";
+import { SessionEnds } from "../inference/session-end.ts";
 import { TurnDesk } from "../inference/turn-desk.ts";
 import { Weights, type WeightsRecord } from "../inference/weights.ts";
 import type { Clock } from "../lib/clock.ts";
@@ -22,11 +24,13 @@ export function startBalancing(
     maxEjectMs: config.backend_max_eject_ms,
   };
   const registry = new BackendRegistry({ policy: config.balancing, clock });
+  const sessions = new SessionEnds();
   const desk = new TurnDesk({
     ...{ registry, clock, health },
     maxRetries: config.turn_retries,
     backendWaitMs: config.backend_wait_ms,
     maxTurns: config.backend_turns,
+    sessionEnded: (backend, jobId) => sessions.tell(backend, jobId),
   });
   const weights = new Weights({ desk, clock, record: weightsIn(store) });
   const plan = () => desk.plan();
@@ -36,7 +40,13 @@ export function startBalancing(
     ...{ registry, clock, health, plan, probeTimeoutMs: PROBE_TIMEOUT_MS },
     changed: ({ id, profile = null }) => store.transaction(() => store.saveProfile(id, profile)),
   });
+  const load = new LoadWatch({
+    ...{ registry, clock, health, plan, pollMs: config.load_poll_ms },
+    maxTurns: config.backend_turns,
+  });
   const stop = () => {
+    load[Symbol.dispose]();
+    sessions[Symbol.dispose]();
     watch[Symbol.dispose]();
     desk[Symbol.dispose]();
   };

@@ -28,6 +28,7 @@ export function mountCompat(app: Hono<ServerEnv>, config: Config, parts: CompatP
       inputIds: config.prorl_input_ids,
     },
   });
+  gateway.endLeftovers();
   app.route("/", prorlRoutes(gateway, { ...parts, maxBodyBytes }));
   const settings = { statusMode: config.gym_status_mode, adoptMs: config.compat_adopt_ms };
   const model = () => parts.backends.list()[0]?.model ?? "";

@@ -1,21 +1,23 @@
-import { accessSync, constants, existsSync, readFileSync, statfsSync } from "node:fs";
+import { statfsSync } from "node:fs";
+import { join } from "node:path";
 import type { Config } from "../config.ts";
 import { ServiceError } from "../errors.ts";
 import { probeBackend } from "../inference/probe.ts";
+import { installAssets } from "../sandbox/assets.ts";
 import { attachSandbox } from "../sandbox/attach.ts";
 import { emptyImage } from "../sandbox/best-level.ts";
 import { createDriver } from "../sandbox/driver.ts";
 import { endSandbox } from "../sandbox/end.ts";
 import { Images } from "../sandbox/images/images.ts";
+import { whyNoStage } from "../sandbox/stage.ts";
 import { prepareFolder } from "../store/database.ts";
 import { type Command, EXIT } from "./command.ts";
+import { examineNode, thisNode } from "./doctor-node.ts";
+import type { Finding } from "./finding.ts";
 import { parseFlags, refuseExtra } from "./flags.ts";
 import { workerSettings } from "./service.ts";
 import { configFrom, settingFlags, settingsHelp } from "./settings.ts";
 import { formatTable } from "./table.ts";
-
-/** `missing` keeps sandboxed rollouts from running; `note` is worth knowing. */
-type Finding = { check: string; status: "ok" | "note" | "missing"; detail: string; mend?: string };
 
 export const doctorCommand: Command = {
   name: "doctor",
@@ -44,17 +46,23 @@ ${settingsHelp()}`,
 async function examine(config: Config): Promise<Finding[]> {
   const findings = [
     dataFolder(config.data_dir),
-    userNamespaces(),
-    networkNamespaces(config),
-    appArmor(),
-    fuse(),
-    sharedMemory(),
+    ...examineNode(thisNode(await whyNoRoot(config.data_dir)), config),
     await program(config),
   ];
   const blocked = findings.some(({ status }) => status === "missing");
   if (!blocked) findings.push(await oneSandbox(config));
   if (config.backend) findings.push(await backend(config, config.backend));
   return findings;
+}
+
+/** By the same try as the drivers'. A data folder that can't be used is told by itself. */
+async function whyNoRoot(dataDir: string): Promise<string | null> {
+  try {
+    const { stage } = installAssets(join(dataDir, "assets"));
+    return await whyNoStage(stage, dataDir);
+  } catch (error) {
+    return String(error);
+  }
 }
 
 function dataFolder(dataDir: string): Finding {
@@ -68,59 +76,6 @@ function dataFolder(dataDir: string): Finding {
   } catch (error) {
     return problem(check, error);
   }
-}
-
-function userNamespaces(): Finding {
-  const check = "user namespaces";
-  const limit = namespaceLimit("user");
-  if (limit > 0) return { check, status: "ok", detail: `up to ${limit}` };
-  const mend = "sysctl -w user.max_user_namespaces=10000, by an administrator";
-  return { check, status: "missing", detail: "switched off on this node", mend };
-}
-
-function networkNamespaces(config: Config): Finding {
-  const check = "net namespaces";
-  const limit = namespaceLimit("net");
-  if (limit > 0) return { check, status: "ok", detail: `up to ${limit}` };
-  const status = config.min_isolation === "A" ? "missing" : "note";
-  const detail =
-    "switched off on this node: isolation B, where sandboxes have no IP sockets at all";
-  const mend = "sysctl -w user.max_net_namespaces=10000, by an administrator";
-  return { check, status, detail, mend };
-}
-
-function namespaceLimit(kind: "user" | "net"): number {
-  return Number(readText(`/proc/sys/user/max_${kind}_namespaces`) ?? 0);
-}
-
-function appArmor(): Finding {
-  const check = "AppArmor";
-  const restricted = readText("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") === "1";
-  if (!restricted) return { check, status: "ok", detail: "does not restrict user namespaces" };
-  return {
-    check,
-    status: "note",
-    detail: "restricts user namespaces to programs with a profile",
-    mend: "install Apptainer from its package, which brings a profile",
-  };
-}
-
-function fuse(): Finding {
-  const check = "FUSE";
-  try {
-    accessSync("/dev/fuse", constants.R_OK | constants.W_OK);
-    return { check, status: "ok", detail: "/dev/fuse can be opened" };
-  } catch {
-    const detail = "/dev/fuse can't be opened; only unpacked images work, which is what we use";
-    return { check, status: "note", detail };
-  }
-}
-
-function sharedMemory(): Finding {
-  const check = "memory for tmpfs";
-  const match = /MemAvailable:\s+(\d+) kB/.exec(readText("/proc/meminfo") ?? "");
-  const gib = Number(match?.[1] ?? 0) / 1024 ** 2;
-  return { check, status: gib >= 2 ? "ok" : "note", detail: `${gib.toFixed(1)} GiB available` };
 }
 
 async function program(config: Config): Promise<Finding> {
@@ -212,11 +167,9 @@ function problem(check: string, error: unknown): Finding {
 
 function report(findings: Finding[]): string {
   const rows = findings.map(({ status, check, detail }) => [status, check, detail]);
-  const mends = findings.flatMap(({ check, mend }) => (mend ? [`  ${check}: ${mend}`] : []));
+  const mends = findings.flatMap(({ check, status, mend }) =>
+    mend && status !== "ok" ? [`  ${check}: ${mend}`] : [],
+  );
   const table = formatTable(["", "check", "found"], rows);
   return mends.length === 0 ? table : `${table}\nWhat to do:\n${mends.join("\n")}\n`;
-}
-
-function readText(path: string): string | null {
-  return existsSync(path) ? readFileSync(path, "utf8").trim() : null;
 }

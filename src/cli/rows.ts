@@ -1,10 +1,12 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { ServiceError } from "../errors.ts";
+import { harborRows } from "./harbor-rows.ts";
 
 export type Row = { data_source: string; [field: string]: unknown };
 
-/** Dataset rows of a JSONL file. @throws ServiceError `invalid_field` naming the line. */
+/** Dataset rows of a JSONL file, or of a folder of Harbor tasks. @throws ServiceError `invalid_field` naming the line. */
 export function readRows(path: string): Row[] {
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return harborRows(path);
   let text: string;
   try {
     text = readFileSync(path, "utf8");

@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import type { Config } from "../config.ts";
 import { ServiceError } from "../errors.ts";
 import type { TaskSettings } from "../tasks/settings.ts";
+import { mcpSettings } from "./mcp-settings.ts";
 
 /** @throws ServiceError `invalid_field` */
 export function taskSettings(config: Config): TaskSettings {
@@ -10,6 +11,7 @@ export function taskSettings(config: Config): TaskSettings {
     images: keyedTexts("task_images", config.task_images ?? ""),
     tests: { totalMs: config.tests_total_ms, memoryBytes: config.test_memory_bytes },
     judge: judgeSettings(config),
+    mcp: mcpSettings(config.mcp_servers),
     http: {
       rewardServers: urls("reward_servers", config.reward_servers ?? ""),
       allowedUrls: urls("task_urls", config.task_urls ?? ""),

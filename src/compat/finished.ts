@@ -1,4 +1,4 @@
-import { isFinal } from "../jobs/job.ts";
+import { isFinal, type State } from "../jobs/job.ts";
 import type { Scheduler } from "../pipeline/scheduler.ts";
 import type { Store } from "../store/store.ts";
 import type { JobRow } from "../store/tables.ts";
@@ -29,4 +29,15 @@ export async function finishedRollout(
 export function storedTrajectory({ store }: RolloutSource, row: JobRow): Trajectory | null {
   const stored = store.trajectory(row.seq);
   return stored && JSON.parse(stored.record.toString());
+}
+
+/** Unfinished rollouts that came through one of these APIs, as a predecessor of this service left them. */
+export function* unfinishedOf({ store }: { store: Pick<Store, "list"> }, api: string) {
+  const filter = { labels: { api }, states: ["pending", "active"] as State[], limit: 500 };
+  let after = 0;
+  for (let more = true; more; ) {
+    const page = store.list({ ...filter, after, order: "submitted" });
+    yield* page.rows;
+    ({ next: after, more } = page);
+  }
 }

@@ -1,4 +1,5 @@
 import { ServiceError } from "../errors.ts";
+import { pause } from "../lib/abortable.ts";
 import { type Endpoint, type RouteRoot, routeOf } from "./endpoint.ts";
 import {
   type Answer,
@@ -151,21 +152,6 @@ function retryAfterMs(header: string | undefined): number | null {
   if (Number.isFinite(seconds)) return Math.max(0, seconds * 1000);
   const dateMs = Date.parse(header);
   return Number.isNaN(dateMs) ? null : Math.max(0, dateMs - Date.now());
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  signal.throwIfAborted();
-  return new Promise((resolve, reject) => {
-    const onAbort = () => {
-      clearTimeout(timer);
-      reject(signal.reason);
-    };
-    const timer = setTimeout(() => {
-      signal.removeEventListener("abort", onAbort);
-      resolve();
-    }, ms);
-    signal.addEventListener("abort", onAbort, { once: true });
-  });
 }
 
 function brokenCall({ shown }: Endpoint, broken: BrokenExchange): ServiceError {

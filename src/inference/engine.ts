@@ -78,6 +78,8 @@ export type ChatReply = {
   /** As the engine counted them; null where it does not say. */
   promptTokens: number | null;
   completionTokens: number | null;
+  /** Of the prompt, in the engine's prefix cache; null where it does not say. */
+  cachedTokens?: number | null;
   durationMs: number;
   /** Where it came from, where that was not the caller's choice. */
   backendId?: string;

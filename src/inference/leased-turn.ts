@@ -1,4 +1,5 @@
 import { ServiceError } from "../errors.ts";
+import { pause } from "../lib/abortable.ts";
 import { isUnknownThere } from "./refusal.ts";
 import type { Lease, Turns } from "./turn-gate.ts";
 import { TRIED_AGAIN, type TurnEnded } from "./turn-messages.ts";
@@ -72,18 +73,3 @@ function asChanged(thrown: unknown): unknown {
 
 /** Says nothing about the engine. */
 const STOPPED = new ServiceError("engine_aborted", "the call was stopped for new weights");
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  signal.throwIfAborted();
-  return new Promise((resolve, reject) => {
-    const onAbort = () => {
-      clearTimeout(timer);
-      reject(signal.reason);
-    };
-    const timer = setTimeout(() => {
-      signal.removeEventListener("abort", onAbort);
-      resolve();
-    }, ms);
-    signal.addEventListener("abort", onAbort, { once: true });
-  });
-}

@@ -1,8 +1,7 @@
 import { z } from "zod";
 import { ServiceError } from "../errors.ts";
 import type { AssistantMessage, ChatReply, FinishReason, ToolCall } from "./engine.ts";
-
-const tokens = z.number().int().min(0).nullish();
+import { readUsage, usageSchema } from "./wires/vllm.ts";
 
 /**
  * Only what is read. Tool calls are taken as they come: what the model wrote badly is for it to
@@ -22,7 +21,7 @@ const replySchema = z.object({
       }),
     )
     .min(1),
-  usage: z.object({ prompt_tokens: tokens, completion_tokens: tokens }).nullish(),
+  usage: usageSchema,
 });
 
 const FINISH_REASONS: Record<string, FinishReason> = {
@@ -59,8 +58,7 @@ export function readChatReply(shown: string, value: unknown): Omit<ChatReply, "d
   return {
     message,
     finishReason,
-    promptTokens: usage?.prompt_tokens ?? null,
-    completionTokens: usage?.completion_tokens ?? null,
+    ...readUsage(usage),
   };
 }
 

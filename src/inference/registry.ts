@@ -1,7 +1,9 @@
+import type { Admission } from "./balance/admission.ts";
 import { type Decision, DecisionLog } from "./balance/decision-log.ts";
 import { allowance, type Health, healthy } from "./balance/health.ts";
 import { Lengths } from "./balance/lengths.ts";
 import { type BackendLoad, type PolicyName, place } from "./balance/placement.ts";
+import { hasRoom } from "./balance/room.ts";
 import type { Backend } from "./engine.ts";
 import type { InBandLoad } from "./generate.ts";
 
@@ -29,6 +31,10 @@ export type Registered = {
   /** As its replies or its metrics last had it. */
   engine: InBandLoad | null;
   kvUse: number | null;
+  /** Its memory for keys and values; null where it does not say. */
+  kvTokens: number | null;
+  /** How many turns it may have at once. */
+  admission: Admission;
 };
 
 export type Trajectory = {
@@ -54,12 +60,16 @@ type RegistryOptions = { policy?: PolicyName; clock?: { nowMs(): number } };
  */
 export class BackendRegistry {
   readonly decisions = new DecisionLog();
-  readonly lengths = new Lengths();
+  /** How many tokens trajectories sample, and how long their contexts are in the end. */
+  readonly lengths = new Lengths(2_000);
+  readonly contexts = new Lengths(16_000);
   readonly #entries = new Map<string, Registered>();
   readonly #trajectories = new Map<string, Trajectory>();
   readonly #policy: PolicyName;
   readonly #clock: { nowMs(): number };
   #placements = 0;
+  /** Of all trajectories together. */
+  #contextTokens = 0;
 
   constructor({ policy = "least-work", clock = { nowMs: Date.now } }: RegistryOptions = {}) {
     this.#policy = policy;
@@ -77,7 +87,7 @@ export class BackendRegistry {
 
   /** Whether a new trajectory would find a backend. */
   available(): boolean {
-    return this.list().some((entry) => closedBecause(entry) === null);
+    return this.list().some((entry) => this.#closedBecause(entry) === null);
   }
 
   /** A new one, or the same one anew: with its trajectories, but without its past. */
@@ -95,6 +105,8 @@ export class BackendRegistry {
       assigned: 0,
       engine: null,
       kvUse: null,
+      kvTokens: null,
+      admission: { limit: Number.POSITIVE_INFINITY, reached: false, rest: 0 },
     });
   }
 
@@ -118,7 +130,7 @@ export class BackendRegistry {
     const expectedTokens = this.lengths.expectedAfter(0);
     const trajectory = { ...given, contextTokens: 0, sampledTokens: 0, expectedTokens };
     const preferred = preferredId === null ? undefined : this.#entries.get(preferredId);
-    const stays = preferred && closedBecause(preferred) === null;
+    const stays = preferred && this.#closedBecause(preferred) === null;
     const backendId = stays ? preferred.backend.id : this.#choose(trajectory, null, null, []);
     if (backendId === null) throw new Error("no backend to acquire; `available` tells before");
     const placed = { ...trajectory, backendId };
@@ -154,8 +166,19 @@ export class BackendRegistry {
     if (!trajectory) return undefined;
     this.#trajectories.delete(jobId);
     this.#leave(trajectory);
-    if (whole) this.lengths.add(trajectory.sampledTokens);
+    if (whole) {
+      this.lengths.add(trajectory.sampledTokens);
+      this.contexts.add(trajectory.contextTokens);
+    }
     return trajectory;
+  }
+
+  /** Why a backend takes no new trajectory; null where it does. */
+  #closedBecause(entry: Registered): string | null {
+    const closed = closedBecause(entry);
+    if (closed !== null || entry.kvTokens === null || entry.live === 0) return closed;
+    const finalContext = this.contexts.meanInTheEnd(this.#contextTokens);
+    return hasRoom(entry, finalContext) ? null : "its memory is full of contexts";
   }
 
   #choose(
@@ -165,7 +188,7 @@ export class BackendRegistry {
     avoid: readonly string[],
   ): string | null {
     const closed = (entry: Registered) =>
-      avoid.includes(entry.backend.id) ? "the call failed there" : closedBecause(entry);
+      avoid.includes(entry.backend.id) ? "the call failed there" : this.#closedBecause(entry);
     const entries = this.list();
     const pool = entries.filter((entry) => closed(entry) === null);
     if (pool.length === 0) return null;
@@ -215,6 +238,7 @@ export class BackendRegistry {
     if (!entry) return;
     entry.live += sign;
     entry.contextTokens += sign * contextTokens;
+    this.#contextTokens += sign * contextTokens;
     entry.expectedTokens += sign * expectedTokens;
   }
 

@@ -22,6 +22,8 @@ export type TurnDeskOptions = {
   backendWaitMs: number;
   /** Most turns of one backend at once. */
   maxTurns: number;
+  /** A trajectory is over that lived on `backend`. */
+  sessionEnded?(backend: Backend, jobId: string): void;
 };
 
 type Waiting = {
@@ -94,7 +96,10 @@ export class TurnDesk implements Disposable {
     for (const [id, granted] of this.#granted) {
       if (granted.key.jobId === jobId) this.#giveBack(id, granted);
     }
+    const trajectory = this.registry.trajectory(jobId);
+    const backend = trajectory && this.registry.get(trajectory.backendId)?.backend;
     this.registry.release(jobId, whole);
+    if (backend) this.#options.sessionEnded?.(backend, jobId);
     this.plan();
   }
 
@@ -211,7 +216,10 @@ export class TurnDesk implements Disposable {
     if (!entry) return false;
     waiting.stuckSinceMs = null;
     if (entry.suspect) return true;
-    if (entry.turns >= Math.min(this.#options.maxTurns, allowance(entry.health))) return true;
+    const { admission, health, turns } = entry;
+    if (turns >= admission.limit) admission.reached = true;
+    const most = Math.min(this.#options.maxTurns, admission.limit, allowance(health));
+    if (turns >= most) return true;
     const { key } = waiting;
     this.#waiting.delete(id);
     this.#granted.set(id, { key, backendId: entry.backend.id });

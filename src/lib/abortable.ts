@@ -30,3 +30,19 @@ export function atMost<T, F>(promise: Promise<T>, ms: number, fallback: F): Prom
     promise.then(resolve, reject).finally(() => clearTimeout(timer));
   });
 }
+
+/** Waits `ms`, or rejects with the abort reason of `signal`. */
+export function pause(ms: number, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  return new Promise((resolve, reject) => {
+    const onAbort = () => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    };
+    const timer = setTimeout(() => {
+      signal.removeEventListener("abort", onAbort);
+      resolve();
+    }, ms);
+    signal.addEventListener("abort", onAbort, { once: true });
+  });
+}

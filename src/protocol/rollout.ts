@@ -49,6 +49,11 @@ export const agentSchema = z.strictObject({
   tool_timeout_ms: milliseconds.optional(),
   /** A command that prints nothing for as long is answered for, and goes on. */
   tool_quiet_ms: milliseconds.optional(),
+  /** Tool servers (MCP): names of the operator's, or `{name, url}`; instead of the row's and the task kind's. */
+  mcp_servers: z
+    .array(z.union([z.string(), z.strictObject({ name: z.string(), url: z.string() })]))
+    .max(16)
+    .optional(),
   /** What a message without a tool call is told, instead of the reminder to go on. */
   reminder: z.string().min(1).max(10_000).optional(),
   /** How little repetition ends the rollout. */

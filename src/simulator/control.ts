@@ -149,6 +149,12 @@ export const setFaults: Handler = async ({ faultSource }, request) => {
 export const listFaults: Handler = ({ faultSource }) =>
   Response.json({ faults: faultSource.faults });
 
+/** SGLang's, with one rank. */
+export const getLoad: Handler = ({ engine: { batch, kv } }) => {
+  const counts = { num_reqs: batch.running + batch.waiting, num_waiting_reqs: batch.waiting };
+  return Response.json([{ dp_rank: 0, ...counts, num_tokens: Math.round(kv.usage * 1e6) }]);
+};
+
 /** Under vLLM's names. */
 export const metrics: Handler = ({ engine, model, requests }) => {
   const { batch, kv, counters } = engine;

@@ -1,4 +1,5 @@
 import { type AgentOutcome, runAgent } from "../agent/loop.ts";
+import { McpServer } from "../agent/mcp/mcp-server.ts";
 import { type AgentRules, DEFAULT_RULES } from "../agent/rules.ts";
 import type { Tool, ToolLimits, ToolName } from "../agent/tool.ts";
 import { createTools } from "../agent/tools.ts";
@@ -39,28 +40,48 @@ export async function driveAgent(
   context: Omit<RunContext, "agent">,
   task: AgentTask,
 ): Promise<AgentOutcome> {
-  const { options, sandbox, signal, recorder, settings } = context;
+  const { options, sandbox, signal, settings } = context;
   const agent = options.agent ?? {};
+  const limits = toolLimits(agent);
   const names = task.singleTurn ? task.tools : (agent.tools ?? task.tools);
   const tools = [
-    ...createTools(names, { sandbox, limits: toolLimits(agent), signal, ...beginning(task) }),
+    ...createTools(names, { sandbox, limits, signal, ...beginning(task) }),
     ...(task.ownTools ?? []),
   ];
+  const addresses = task.singleTurn ? [] : context.mcpServers;
+  await using servers = new AsyncDisposableStack();
+  for (const address of addresses) {
+    const server = servers.use(await McpServer.connect(address, limits, signal));
+    tools.push(...server.tools.map((tool) => unambiguous(tool, tools, address.name)));
+  }
   const prompt =
     "messages" in task.prompt
       ? withSystem(task.prompt.messages, agent.system_prompt)
       : renderPrompt(task.prompt.texts, agent, task.prompt.fields);
-  const schemas = tools.map((tool) => tool.schema);
   const rules = rulesOf(agent, settings.agent, task.maxTurns ?? DEFAULT_MAX_TURNS);
   return await runAgent({
-    dialogue: await context.converse(prompt, schemas),
+    dialogue: await context.converse(
+      prompt,
+      tools.map((tool) => tool.schema),
+    ),
     backendId: context.backendId ?? "",
     tools,
     rules: task.singleTurn ? { ...rules, maxTurns: 1 } : rules,
-    recorder,
+    recorder: context.recorder,
     signal,
     isAnswer: task.isAnswer ?? (() => false),
   });
+}
+
+/** A tool whose name there is already gets that of its server in front. */
+function unambiguous(tool: Tool, others: readonly Tool[], server: string): Tool {
+  const { function: described } = tool.schema;
+  if (!others.some(({ schema }) => schema.function.name === described.name)) return tool;
+  const name = `${server}_${described.name}`;
+  return {
+    schema: { ...tool.schema, function: { ...described, name } },
+    run: (args) => tool.run(args),
+  };
 }
 
 function withSystem(messages: Message[], system: string | undefined): Message[] {

@@ -19,7 +19,11 @@ export function goldenKind<I>(kind: TaskKind<I>, which: Golden): TaskKind<I> {
   return {
     ...kind,
     needsBackend: false,
-    sandboxes: (instance, settings) => ({ ...kind.sandboxes(instance, settings), agent: false }),
+    sandboxes(instance, settings) {
+      const plan = kind.sandboxes(instance, settings);
+      const evaluation = plan.evaluation === "agent" ? "fresh" : plan.evaluation;
+      return { ...plan, agent: false, evaluation };
+    },
     init: async () => {},
     run: async (instance) => golden(instance, which),
     evaluate: (...args) => kind.evaluate(...args),

@@ -2,6 +2,7 @@ import { ServiceError } from "../errors.ts";
 import { code } from "./code/code.ts";
 import { command } from "./command/command.ts";
 import { echo } from "./echo/echo.ts";
+import { harbor } from "./harbor/harbor.ts";
 import { http } from "./http/http.ts";
 import { math } from "./math/math.ts";
 import { reasoning } from "./reasoning/reasoning.ts";
@@ -11,7 +12,7 @@ import type { TaskKind } from "./task-kind.ts";
 
 /** Instances are opaque outside their own kind, so the registry holds kinds of any instance type. */
 // biome-ignore lint/suspicious/noExplicitAny: each kind only ever gets what its own `parse` gave.
-const kinds: TaskKind<any>[] = [math, code, stem, swe, reasoning, command, http, echo];
+const kinds: TaskKind<any>[] = [math, code, stem, swe, harbor, reasoning, command, http, echo];
 
 export const TASK_KINDS: readonly TaskKind<unknown>[] = kinds;
 

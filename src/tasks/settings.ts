@@ -1,3 +1,4 @@
+import type { McpAddress } from "../agent/mcp/mcp-server.ts";
 import type { JudgeSettings } from "../verifiers/judge.ts";
 
 /** Rules of the agent loop where a rollout names none. Null: the task kind's own, or no limit. */
@@ -22,6 +23,8 @@ export type TaskSettings = {
   judge: JudgeSettings | null;
   /** `rewardServers` are the operator's own; rows may name what lies below `allowedUrls`. */
   http: { rewardServers: string[]; allowedUrls: string[]; timeoutMs: number };
+  /** The operator's tool servers by their names, and the kinds that have their tools without being asked. */
+  mcp: Record<string, { address: McpAddress; taskKinds: string[] }>;
   /** Of hidden tests: time for all of one rollout's together, memory of one process. */
   tests: { totalMs: number; memoryBytes: number };
 };

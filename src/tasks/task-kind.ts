@@ -1,5 +1,6 @@
 import type { Dialogue } from "../agent/dialogue.ts";
 import type { AgentOutcome } from "../agent/loop.ts";
+import type { McpAddress } from "../agent/mcp/mcp-server.ts";
 import type { ToolName } from "../agent/tool.ts";
 import type { Message, ToolSchema } from "../inference/engine.ts";
 import type { RolloutOptions } from "../protocol/rollout.ts";
@@ -17,6 +18,8 @@ export type RunContext = {
   options: RolloutOptions;
   settings: TaskSettings;
   sandbox: Sandbox | null;
+  /** Whose tools the agent gets besides. */
+  mcpServers: McpAddress[];
   /** Drives the agent loop, with the tools, prompts and rules that the rollout asks for. */
   agent(task: AgentTask): Promise<AgentOutcome>;
   /** For a kind with a loop of its own. Opens a conversation with the rollout's model, beginning with `prompt`. */

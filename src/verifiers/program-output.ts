@@ -1,3 +1,4 @@
+import { isObject } from "../lib/is-object.ts";
 import { trimEndOf, trimStartOf } from "../lib/trim-chars.ts";
 
 /**
@@ -79,8 +80,4 @@ const CLOSE = 1e-9;
 
 function close(a: number, b: number): boolean {
   return Math.abs(a - b) <= CLOSE * Math.max(1, Math.abs(b));
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,3 +1,4 @@
+import { isObject } from "../lib/is-object.ts";
 import type { Verdict } from "./verdict.ts";
 
 export type ExpectedCall = { name: string; arguments: Record<string, unknown> };
@@ -57,8 +58,4 @@ function jsonOrNull(text: string): unknown {
   } catch {
     return null;
   }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

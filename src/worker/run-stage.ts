@@ -4,6 +4,7 @@ import type { StageFinished, StartStage } from "../pipeline/messages.ts";
 import type { RolloutOptions } from "../protocol/rollout.ts";
 import { driveAgent } from "../tasks/drive-agent.ts";
 import { goldenKind } from "../tasks/golden.ts";
+import { mcpServersFor } from "../tasks/mcp-servers.ts";
 import { taskKindByName } from "../tasks/registry.ts";
 import { NO_SANDBOX } from "../tasks/sandbox-plan.ts";
 import type { TaskKind } from "../tasks/task-kind.ts";
@@ -127,6 +128,7 @@ class StageRun {
         options,
         settings: this.#parts.settings.tasks,
         sandbox,
+        mcpServers: this.#mcpServers(options),
         converse: (prompt: Message[], tools: ToolSchema[]) =>
           this.#converse(options, prompt, tools, signal),
         backendId: backend?.id ?? null,
@@ -138,6 +140,12 @@ class StageRun {
     });
     this.#recorder.validate();
     return { outcome: bounded(outcome, this.#parts.settings.maxOutcomeBytes), verdict: null };
+  }
+
+  #mcpServers(options: RolloutOptions) {
+    const { taskKind, instance } = this.#start;
+    const asked = options.agent?.mcp_servers;
+    return mcpServersFor(taskKind, JSON.parse(instance), asked, this.#parts.settings.tasks);
   }
 
   #converse(options: RolloutOptions, prompt: Message[], tools: ToolSchema[], signal: AbortSignal) {

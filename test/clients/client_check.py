@@ -22,7 +22,7 @@ def sample(done):
 
 
 def requests(prefix):
-    return [{"id": f"{prefix}-{index}", "instance": row} for index, row in enumerate(rows)]
+    return [{"id": f"{prefix}-{index}", "instance": row} for index, row in enumerate(rows[:2])]
 
 
 def blocking():
@@ -46,6 +46,8 @@ def blocking():
             "finished": [rollout["id"] for _, rollout in zip(range(2), pages(client))],
             "backends": len(client.backends()),
             "group": group_of(client.run_group(group_request("group"), advantages="rloo")),
+            "batch": batch_of(client),
+            "weights": weights_of(client),
         }
 
 
@@ -53,10 +55,49 @@ def group_request(group_id):
     return {"id": group_id, "instance": rows[0], "num_samples": 2}
 
 
+def weights_of(client):
+    with client.new_weights("v1"):
+        pass
+    try:
+        with client.new_weights("never"):
+            raise KeyError("the push failed")
+    except KeyError:
+        pass
+    now = client.weights()
+    return [now["version"], now["paused"]]
+
+
 def group_of(group):
     assert all(member.trajectory.has_tokens for member in group.members)
     advantages = [member.advantage for member in group.members]
     return [group.complete, group.informative, group.rewards, advantages]
+
+
+def batch_request(batch_id):
+    """Seeds differ within a group, and the simulated policy goes by them: one right, one wrong."""
+    return {
+        "id": batch_id,
+        "instances": rows[2:3],
+        "open": True,
+        "num_samples": 2,
+        "goal": {"groups": 2},
+    }
+
+
+def batch_of(client):
+    batch = client.batch(batch_request("batch"))
+    batch.append(rows[2:3], close=True)
+    groups = list(batch.groups(advantages="grpo"))
+    status = batch.status()
+    return [status["state"], [sorted(group.rewards) for group in groups]]
+
+
+async def async_batch_of(client):
+    batch = await client.batch(batch_request("abatch"))
+    await batch.append(rows[2:3], close=True)
+    groups = [group async for group in batch.groups(advantages="grpo")]
+    status = await batch.status()
+    return [status["state"], [sorted(group.rewards) for group in groups]]
 
 
 def pages(client):
@@ -82,8 +123,12 @@ async def concurrent():
         except asyncio.CancelledError:
             pass
         group = await client.run_group(group_request("agroup"), advantages="grpo")
+        async with client.new_weights("v2"):
+            pass
         return {
             "group": group_of(group),
+            "batch": await async_batch_of(client),
+            "weights": (await client.weights())["version"],
             "rewards": [one.reward for one in done],
             "samples": [sample(one) for one in done],
             "many": many,

@@ -63,6 +63,16 @@ describe("the trainers' sides in scripts/examples, against the simulated engine"
     expect(step).toMatchObject({ step: 0, mean: 0.25, broken: 0 });
   });
 
+  test("a step of DAPO gets so many informative groups, and the next one goes on from it", async () => {
+    await using t = await setup();
+    const rows = await t.rows([...ROWS, ...ROWS].map(reasoning));
+    const wanted = ["--groups", "1", "--group-size", "2", "--steps", "2"];
+    const steps = await t.printed(`${EXAMPLES}/dapo_step.py`, [
+      ...[rows, "--server", t.socket, ...wanted],
+    ]);
+    expect(steps).toEqual([0, 1].map((step) => ({ step, groups: 1, tokens: expect.any(Number) })));
+  });
+
   test("TRL's rollout function gives ids, log-probabilities, mask and rewards", async () => {
     await using t = await setup();
     const rows = JSON.stringify(ROWS.map(reasoning));

@@ -30,9 +30,9 @@ async function setup(flags: string[] = []) {
   const dir = tempDir();
   const model = dir.file("model");
   const engine = await simulate(dir.path, SCRIPTS, ["--model-dir", model]);
-  const service = await serve(dir.file("data"), [
-    ...["--backend", engine.url, "--model-dir", model, "--num-attempts", "1", ...flags],
-  ]);
+  const data = dir.file("data");
+  const own = ["--backend", engine.url, "--model-dir", model, "--num-attempts", "1", ...flags];
+  const service = await serve(data, own);
   const send = (path: string, body?: unknown, signal?: AbortSignal) => {
     const init = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
     return fetch(`${service.url}${path}`, { ...init, ...(signal && { signal }) });
@@ -40,7 +40,13 @@ async function setup(flags: string[] = []) {
   return {
     service,
     engine,
+    data,
+    flags: own,
     send,
+    rollouts: async () => {
+      const page = await (await send("/v1/rollouts")).json();
+      return (page as { rollouts: { id: string; state: string }[] }).rollouts;
+    },
     run: async (body: unknown) => {
       const response = await send("/run", body);
       return { status: response.status, answer: (await response.json()) as Answer };
@@ -102,18 +108,38 @@ describe("NeMo Gym's routes, as its clients use them", () => {
     const slow = row("Take it slow.", "1");
     const lost = new AbortController();
     const first = t.send("/run", slow, lost.signal).catch(() => null);
-    const rollouts = async () => {
-      const page = await (await t.send("/v1/rollouts")).json();
-      return (page as { rollouts: { id: string; state: string }[] }).rollouts;
-    };
-    await waitFor(async () => (await rollouts())[0]?.state === "active", "the rollout to start");
+    await waitFor(async () => (await t.rollouts())[0]?.state === "active", "the rollout to start");
     lost.abort();
     await first;
     await Bun.sleep(CLIENT_PAUSE_MS);
     const { answer } = await t.run(slow);
-    const known = await rollouts();
+    const known = await t.rollouts();
     expect(known.map(({ id }) => id)).toEqual([answer.rollout_id as string]);
     expect(answer.reward).toBe(1);
     expect((await t.run(slow)).answer.rollout_id).not.toBe(answer.rollout_id);
   });
+
+  test("go on with it after the service was killed and started again", async () => {
+    const port = await freePort();
+    await using t = await setup(["--port", `${port}`]);
+    const slow = row("Take it slow.", "1");
+    const first = t.send("/run", slow).catch(() => null);
+    await waitFor(async () => (await t.rollouts())[0]?.state === "active", "the rollout to start");
+    t.service.signal("SIGKILL");
+    await Promise.all([first, t.service.exited]);
+    await using again = await serve(t.data, [...t.flags, "--port", `${port}`]);
+    const { answer } = await t.run(slow);
+    expect([answer.reward, (await t.rollouts()).map(({ id }) => id)]).toEqual([
+      ...[1, [answer.rollout_id as string]],
+    ]);
+    expect(again.url).toBe(t.service.url);
+  });
 });
+
+/** One that a second service can listen on after the first. */
+async function freePort(): Promise<number> {
+  const server = Bun.serve({ port: 0, fetch: () => new Response() });
+  const { port } = server;
+  await server.stop(true);
+  return port as number;
+}

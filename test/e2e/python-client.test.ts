@@ -9,10 +9,25 @@ const CHECK = resolve(import.meta.dir, "../clients/client_check.py");
 const SCRIPTS = [
   { match: "six", variants: [[{ content: "It is \\boxed{42}." }]] },
   { match: "two", variants: [[{ content: "It is \\boxed{5}." }]] },
+  {
+    match: "three",
+    variants: [[{ content: "It is \\boxed{9}." }], [{ content: "It is \\boxed{6}." }]],
+  },
 ];
-const ROWS = [mathRow("What is seven times six?", "42"), mathRow("What is two plus two?", "4")].map(
-  (row) => ({ ...row, data_source: "reasoning", verifier: "math" }),
-);
+const ROWS = [
+  mathRow("What is seven times six?", "42"),
+  mathRow("What is two plus two?", "4"),
+  mathRow("What is three times three?", "9"),
+].map((row) => ({ ...row, data_source: "reasoning", verifier: "math" }));
+
+/** Complete, with two groups of one right and one wrong answer. */
+const BATCH = [
+  "complete",
+  [
+    [0, 1],
+    [0, 1],
+  ],
+];
 
 async function setup() {
   const dir = tempDir();
@@ -57,8 +72,11 @@ describe("the Python client that the binary prints", () => {
         finished: ["sync-one", expect.stringMatching(/^sync-[01]$/)],
         backends: 1,
         group: [true, false, [1, 1], [0, 0]],
+        batch: BATCH,
+        weights: ["v1", null],
       });
       expect(concurrent.group).toEqual(rest.group);
+      expect([concurrent.batch, concurrent.weights]).toEqual([BATCH, "v2"]);
       expect(sample.ids.length).toBe(sample.prompt + sample.sampled);
       expect(sample.negative).toBeGreaterThan(0);
       expect(concurrent.rewards).toEqual([1, 0]);

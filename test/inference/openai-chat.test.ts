@@ -20,6 +20,7 @@ test("a call returns the engine's message, its finish reason and its token count
     message: { role: "assistant", content: "hello" },
     finishReason: "stop",
     promptTokens: 24,
+    cachedTokens: 0,
     completionTokens: 6,
   });
 });

@@ -56,6 +56,11 @@ describe("a body", () => {
       mend: "remove it, or correct its spelling",
     });
     expect(await refusal({ rollouts: [ECHO], wait: 1 })).toEqual(["unknown_field", "wait"]);
+    const sampling = { temprature: 1 };
+    expect(await refusal({ rollouts: [{ ...ECHO, sampling }] })).toEqual([
+      "unknown_field",
+      "rollouts[0].sampling.temprature",
+    ]);
   });
 
   test("says in words what is wrong with the field", async () => {

@@ -5,6 +5,14 @@ import type { Outcome } from "../../src/trajectory/record.ts";
 import { BACKEND, FakeEngine, type Scripted } from "./fake-engine.ts";
 import { evalContext, runContext } from "./task-context.ts";
 
+/** Opens conversations with a scripted model, as a worker would. */
+export function conversing(engine: FakeEngine): RunContext["converse"] {
+  const limits = { callTimeoutMs: 1000, maxReplyBytes: 1_000_000 };
+  const fixed = { jobId: "j", engine, backend: BACKEND, sampling: {}, ...limits };
+  return async (prompt: Message[], tools: ToolSchema[]) =>
+    new TextDialogue(prompt, { ...fixed, tools });
+}
+
 /** RUN of a row with a scripted model, and EVAL of what it left, without the worker around them. */
 export function play<I>(
   kind: TaskKind<I>,
@@ -13,16 +21,7 @@ export function play<I>(
   run: Partial<RunContext> = {},
 ) {
   const engine = new FakeEngine(script);
-  const limits = { callTimeoutMs: 1000, maxReplyBytes: 1_000_000 };
-  const converse = async (prompt: Message[], tools: ToolSchema[]) =>
-    new TextDialogue(prompt, {
-      jobId: "j",
-      engine,
-      backend: BACKEND,
-      sampling: {},
-      tools,
-      ...limits,
-    });
+  const converse = conversing(engine);
   const instance = kind.parse(row);
   const context = runContext({ converse, backendId: BACKEND.id, ...run });
   return {

@@ -16,6 +16,7 @@ export function runContext(changes: Partial<RunContext> = {}): RunContext {
     options: {},
     settings: TASK_SETTINGS,
     sandbox: null,
+    mcpServers: [],
     converse: (): Promise<Dialogue> => Promise.reject(new Error("there is nobody to talk to")),
     backendId: null,
     recorder: new Recorder("j", 1),

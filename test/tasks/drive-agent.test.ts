@@ -1,10 +1,9 @@
 import { expect, test } from "bun:test";
-import { TextDialogue } from "../../src/agent/text-dialogue.ts";
-import type { Message, ToolSchema } from "../../src/inference/engine.ts";
 import type { AgentTask } from "../../src/tasks/drive-agent.ts";
 import { renderPrompt } from "../../src/tasks/prompt.ts";
 import type { RunContext } from "../../src/tasks/task-kind.ts";
-import { BACKEND, FakeEngine, type Scripted, says } from "../support/fake-engine.ts";
+import { FakeEngine, type Scripted, says } from "../support/fake-engine.ts";
+import { conversing } from "../support/play.ts";
 import { runContext, TASK_SETTINGS } from "../support/task-context.ts";
 
 const TASK: AgentTask = {
@@ -15,16 +14,7 @@ const TASK: AgentTask = {
 
 function setup(script: Scripted[], changes: Partial<RunContext> = {}) {
   const engine = new FakeEngine(script);
-  const limits = { callTimeoutMs: 1, maxReplyBytes: 1 };
-  const converse = async (prompt: Message[], tools: ToolSchema[]) =>
-    new TextDialogue(prompt, {
-      jobId: "j",
-      engine,
-      backend: BACKEND,
-      sampling: {},
-      tools,
-      ...limits,
-    });
+  const converse = conversing(engine);
   return { engine, context: runContext({ converse, ...changes }) };
 }
 

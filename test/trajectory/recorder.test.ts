@@ -64,6 +64,7 @@ describe("a record", () => {
       engine_ms: 0,
       queue_ms: null,
       first_token_ms: null,
+      waited_ms: 0,
     };
     expect(turns).toEqual([
       {

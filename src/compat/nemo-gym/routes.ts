@@ -10,7 +10,7 @@ import { readJson } from "../../server/body.ts";
 import { errorResponse } from "../../server/error-response.ts";
 import type { ServerEnv } from "../../server/parts.ts";
 import type { Store } from "../../store/store.ts";
-import { finishedRollout, storedTrajectory } from "../finished.ts";
+import { finishedRollout, storedTrajectory, unfinishedOf } from "../finished.ts";
 import { aggregate, aggregateSchema } from "./aggregate.ts";
 import { readRunRequest } from "./run-request.ts";
 import { Runs } from "./runs.ts";
@@ -18,6 +18,10 @@ import { verifyResponse } from "./verify-response.ts";
 
 /** The name by which callers ask for this agent. */
 const AGENT = "rolloutd";
+
+/** Labels of its rollouts, by which a restarted service knows them. */
+const API = "nemo-gym";
+const BODY_LABEL = "body-sha256";
 
 export type GymParts = {
   store: Store;
@@ -45,6 +49,13 @@ export function gymRoutes(parts: GymParts): Hono<ServerEnv> {
   const app = new Hono<ServerEnv>();
   const runs = new Runs(settings.adoptMs, (id) => void scheduler.cancel(id));
 
+  runs.orphanAll(
+    unfinishedOf(parts, API).flatMap(({ id, labels }) => {
+      const bodySha256 = labels === null ? undefined : JSON.parse(labels)[BODY_LABEL];
+      return typeof bodySha256 === "string" ? [{ rolloutId: id, bodySha256 }] : [];
+    }),
+  );
+
   app.get("/global_config_dict_yaml", (c) => c.json(configYaml(hostOf(c))));
 
   app.get("/server_instances", (c) => {
@@ -59,7 +70,10 @@ export function gymRoutes(parts: GymParts): Hono<ServerEnv> {
     const body = await readJson(c.req.raw, maxBodyBytes);
     const bodySha256 = createHash("sha256").update(canonicalJson(body)).digest("hex");
     const { run, adopted } = runs.enter(bodySha256);
-    const { row, rollout } = readRunRequest(body, run.rolloutId);
+    const { row, rollout } = readRunRequest(body, {
+      id: run.rolloutId,
+      labels: { api: API, [BODY_LABEL]: bodySha256 },
+    });
     if (!adopted) {
       const { job, row: accepted } = accept(rollout);
       await scheduler.submit([{ job, row: { ...accepted, client: c.env.client } }]);

@@ -34,7 +34,10 @@ export type RunRequest = { row: Record<string, unknown>; rollout: RolloutRequest
  *
  * @throws ServiceError `invalid_field`, `unknown_task_kind`
  */
-export function readRunRequest(body: unknown, id: string): RunRequest {
+export function readRunRequest(
+  body: unknown,
+  named: Pick<RolloutRequest, "id" | "labels">,
+): RunRequest {
   const parsed = bodySchema.safeParse(body);
   if (!parsed.success) {
     const issue = parsed.error.issues[0];
@@ -53,8 +56,7 @@ export function readRunRequest(body: unknown, id: string): RunRequest {
   return {
     row,
     rollout: {
-      id,
-      labels: { api: "nemo-gym" },
+      ...named,
       instance: instanceOf(row, input),
       agent: { system_prompt: of("system", "developer").join("\n\n"), user_prompt: user },
       sampling: {

@@ -25,6 +25,11 @@ export class Runs {
     return { run: { rolloutId, bodySha256, timer: null }, adopted: false };
   }
 
+  /** Rollouts of a service that was killed: their clients send their bodies again as well. */
+  orphanAll(left: Iterable<Pick<Run, "rolloutId" | "bodySha256">>): void {
+    for (const run of left) this.orphan({ ...run, timer: null });
+  }
+
   /** Its client is gone: it waits to be taken over, and is cancelled when nobody does. */
   orphan(run: Run): void {
     const orphans = this.#orphans.get(run.bodySha256) ?? [];

@@ -6,11 +6,11 @@ import { viewRollout } from "../../protocol/view.ts";
 import type { Store } from "../../store/store.ts";
 import type { JobRow } from "../../store/tables.ts";
 import type { Outcome } from "../../trajectory/record.ts";
-import { finishedRollout, storedTrajectory } from "../finished.ts";
+import { finishedRollout, storedTrajectory, unfinishedOf } from "../finished.ts";
 import { Calls } from "./calls.ts";
 import { type ProcessRequest, readProcessRequest } from "./process-request.ts";
 import { type ProrlResult, prorlResult } from "./result.ts";
-import { toRollout } from "./to-rollout.ts";
+import { API, toRollout } from "./to-rollout.ts";
 
 /** The inference servers that clients named, as they wrote them. */
 export interface Addresses {
@@ -55,6 +55,11 @@ export class ProrlGateway {
       ...parts.settings,
       cancel: (rolloutId) => void parts.scheduler.cancel(rolloutId),
     });
+  }
+
+  /** Ends what a predecessor left: its clients' connections died with it, and they start over. */
+  async endLeftovers(): Promise<void> {
+    for (const { id } of unfinishedOf(this.#parts, API)) await this.#parts.scheduler.cancel(id);
   }
 
   get running(): boolean {

@@ -1,6 +1,9 @@
 import type { EngineRoute, RolloutRequest } from "../../protocol/rollout.ts";
 import type { ProcessRequest } from "./process-request.ts";
 
+/** Label of its rollouts, by which a restarted service knows them. */
+export const API = "prorl";
+
 /**
  * A call of `/process` as a rollout of ours, with the way to its engine.
  *
@@ -20,7 +23,7 @@ export function toRollout(
       id,
       instance,
       ...(params.isReasoningTask && { task_kind: "reasoning" }),
-      labels: { api: "prorl" },
+      labels: { api: API },
       sampling: {
         temperature,
         top_p: topP,

@@ -51,7 +51,11 @@ export type Placement = {
 
 /** Scores within this share of the best are ties. */
 const TIE = 0.01;
-/** So much more work is no imbalance worth parting siblings for. */
+/**
+ * Siblings are kept apart where that costs at most this share more, or one trajectory's work: rollouts of one
+ * instance are long together, so a backend that has many of them is done late. What they share of their
+ * prefix, the first prompt, is computed in about a second.
+ */
 const SIBLING_BAND = 0.1;
 /** A token of context costs memory and a part of each step, but is computed only once. */
 const CONTEXT_SHARE = 0.05;
@@ -93,16 +97,17 @@ export function place(
 function leastWork(pool: readonly BackendLoad[], newcomer: Newcomer, cursor: number): Placement {
   const scored = pool.map((load) => ({ load, score: workOf(load, newcomer.expectedTokens) }));
   const best = Math.min(...scored.map(({ score }) => score));
-  const within = (share: number) => scored.filter(({ score }) => score <= best * (1 + share));
-  const ties = within(TIE);
-  const withSiblings = mostOf(within(SIBLING_BAND), ({ load }) => load.siblings);
-  const near = mostOf(ties, ({ load }) => Number(load.sameNode));
-  const candidates = withSiblings ?? near ?? ties;
+  const upTo = (most: number) => scored.filter(({ score }) => score <= most);
+  const ties = upTo(best * (1 + TIE));
+  const hardlyMore = upTo(best * (1 + SIBLING_BAND) + newcomer.expectedTokens);
+  const apart = withMost(hardlyMore, ({ load }) => -load.siblings);
+  const near = withMost(apart ?? ties, ({ load }) => Number(load.sameNode));
+  const candidates = near ?? apart ?? ties;
   const { load } = candidates[cursor % candidates.length] as (typeof scored)[number];
-  const why = withSiblings
-    ? "its siblings are there, and it has hardly more work than the least"
-    : near
-      ? "of those with the least work it is on this node"
+  const why = near
+    ? "of those with the least work it is on this node"
+    : apart
+      ? "fewer of its siblings are there, and it has hardly more work than the least"
       : ties.length > 1
         ? `it is its turn among ${ties.length} with the least work`
         : "it has the least work";
@@ -128,11 +133,11 @@ function crowding(kvUse: number | null): number {
   return Math.min(1, Math.max(0, (kvUse - 0.7) / 0.25));
 }
 
-/** Those with the most, where it is above zero and they are not all the same. */
-function mostOf<T>(items: T[], count: (item: T) => number): T[] | null {
+/** Those that have the most of something; null where all have the same. */
+function withMost<T>(items: T[], count: (item: T) => number): T[] | null {
   const most = Math.max(...items.map(count));
   const those = items.filter((item) => count(item) === most);
-  return most > 0 && those.length < items.length ? those : null;
+  return those.length < items.length ? those : null;
 }
 
 function chosen(

@@ -2,6 +2,7 @@ import { ServiceError } from "../../errors.ts";
 import type { Sandbox } from "../../sandbox/sandbox.ts";
 import type { Outcome } from "../../trajectory/record.ts";
 import { lastCodeBlock } from "../../verifiers/code-block.ts";
+import { needSandbox } from "../need-sandbox.ts";
 import type { TaskKind } from "../task-kind.ts";
 import { gradeCode } from "./grade.ts";
 import { type CodeInstance, parseCodeRow } from "./row.ts";
@@ -36,7 +37,7 @@ export const code: TaskKind<CodeInstance> = {
   async init(_instance, sandbox, signal) {
     const argv = ["bash", "-c", "mkdir -p /workspace && python3 --version"];
     const limits = { timeoutMs: 30_000, maxOutputBytes: 1000 };
-    const { exitCode, stderr } = await required(sandbox).exec(argv, { ...limits, signal });
+    const { exitCode, stderr } = await needSandbox(sandbox).exec(argv, { ...limits, signal });
     if (exitCode === 0) return;
     const mend = "use an image with bash and Python 3";
     const message = `the image lacks what programming needs: ${stderr}`;
@@ -56,7 +57,7 @@ export const code: TaskKind<CodeInstance> = {
       turns: context.recorder.turns,
     };
     if (lastCodeBlock(finalMessage ?? "") !== null) return outcome;
-    return { ...outcome, ...(await takeFile(required(context.sandbox), context.signal)) };
+    return { ...outcome, ...(await takeFile(needSandbox(context.sandbox), context.signal)) };
   },
 
   async evaluate(instance, outcome, { sandbox, settings, signal }) {
@@ -64,7 +65,7 @@ export const code: TaskKind<CodeInstance> = {
     const solution =
       lastCodeBlock(outcome.final_message ?? "") ??
       (file ? Buffer.from(file.base64, "base64").toString() : null);
-    return await gradeCode(instance, solution, required(sandbox), settings, signal);
+    return await gradeCode(instance, solution, needSandbox(sandbox), settings, signal);
   },
 };
 
@@ -79,9 +80,4 @@ async function takeFile(sandbox: Sandbox, signal: AbortSignal): Promise<Partial<
     if ((error as Error).name !== "FileError") throw error;
     return { flags: [`no_solution_file: ${(error as Error).message}`] };
   }
-}
-
-function required(sandbox: Sandbox | null): Sandbox {
-  if (sandbox) return sandbox;
-  throw new Error("a code job came without its sandbox");
 }

@@ -1,4 +1,5 @@
 import { inflateSync } from "node:zlib";
+import { isObject } from "../../lib/is-object.ts";
 import { fromJsonText } from "../from-json-text.ts";
 
 /** One hidden test. What is expected never enters a sandbox. */
@@ -99,8 +100,4 @@ function pickledText(pickle: Buffer): string {
   const length = pickle.readUIntLE(at + 1, Math.min(6, lengthBytes));
   const start = at + 1 + lengthBytes;
   return pickle.toString("utf8", start, start + length);
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

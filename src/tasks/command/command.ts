@@ -1,6 +1,7 @@
 import { ServiceError } from "../../errors.ts";
 import type { Sandbox } from "../../sandbox/sandbox.ts";
 import type { Outcome } from "../../trajectory/record.ts";
+import { needSandbox } from "../need-sandbox.ts";
 import type { TaskKind } from "../task-kind.ts";
 import { putArtefacts, takeArtefacts } from "./artefacts.ts";
 import { type CommandInstance, parseCommandRow } from "./row.ts";
@@ -25,7 +26,7 @@ export const command: TaskKind<CommandInstance> = {
     image: image ?? images.command ?? null,
   }),
 
-  init: (instance, sandbox, signal) => prepare(instance, required(sandbox), signal),
+  init: (instance, sandbox, signal) => prepare(instance, needSandbox(sandbox), signal),
 
   async run(instance, context) {
     const { instruction, workdir, tools, artefacts } = instance;
@@ -38,12 +39,12 @@ export const command: TaskKind<CommandInstance> = {
     const { turns } = context.recorder;
     const outcome: Outcome = { stop_reason: stopReason, final_message: finalMessage, turns };
     if (!artefacts) return outcome;
-    const taken = await takeArtefacts(required(context.sandbox), artefacts, context.signal);
+    const taken = await takeArtefacts(needSandbox(context.sandbox), artefacts, context.signal);
     return { ...outcome, ...taken };
   },
 
   async evaluate(instance, outcome, { sandbox, signal }) {
-    const inside = required(sandbox);
+    const inside = needSandbox(sandbox);
     if (instance.artefacts) {
       const tooLarge = outcome.flags?.find((flag) => flag.startsWith("too_large"));
       if (tooLarge) return { reward: 0, rule: "artefact_too_large", reason: `${tooLarge}.` };
@@ -80,9 +81,4 @@ async function prepare(
 /** What the agent left running could wait for the verifier; it is ended first. PID 1 and the asker stay. */
 async function endProcesses(sandbox: Sandbox, signal: AbortSignal): Promise<void> {
   await sandbox.exec(["bash", "-c", "kill -9 -1"], { ...SHORT, signal });
-}
-
-function required(sandbox: Sandbox | null): Sandbox {
-  if (sandbox) return sandbox;
-  throw new Error("a command job came without its sandbox");
 }

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { pause } from "../../lib/abortable.ts";
 import { parseRow } from "../parse-row.ts";
 import { NO_SANDBOX } from "../sandbox-plan.ts";
 import type { TaskKind } from "../task-kind.ts";
@@ -20,7 +21,7 @@ export const echo: TaskKind<z.infer<typeof rowSchema>> = {
   sandboxes: () => NO_SANDBOX,
   init: async () => {},
   run: async (row, { signal }) => {
-    if (row.run_ms) await abortableSleep(row.run_ms, signal);
+    if (row.run_ms) await pause(row.run_ms, signal);
     return { stop_reason: "done", final_message: null, turns: 0 };
   },
   evaluate: async (row) => ({
@@ -29,15 +30,3 @@ export const echo: TaskKind<z.infer<typeof rowSchema>> = {
     reason: "The row names its own reward.",
   }),
 };
-
-function abortableSleep(ms: number, signal: AbortSignal): Promise<void> {
-  signal.throwIfAborted();
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(resolve, ms);
-    const onAbort = () => {
-      clearTimeout(timer);
-      reject(signal.reason);
-    };
-    signal.addEventListener("abort", onAbort, { once: true });
-  });
-}

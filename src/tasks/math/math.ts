@@ -1,9 +1,9 @@
 import { PYTHON_START_TIMEOUT_MS } from "../../agent/ipython-tool.ts";
 import { ServiceError } from "../../errors.ts";
-import type { Sandbox } from "../../sandbox/sandbox.ts";
 import { lastBoxed } from "../../verifiers/boxed.ts";
 import { gradeMathAnswer } from "../../verifiers/math-answer.ts";
 import { MAX_OBSERVATION_BYTES } from "../drive-agent.ts";
+import { needSandbox } from "../need-sandbox.ts";
 import type { TaskKind } from "../task-kind.ts";
 import { type MathInstance, parseMathRow } from "./row.ts";
 import system from "./system.md" with { type: "text" };
@@ -26,7 +26,7 @@ export const math: TaskKind<MathInstance> = {
 
   async init(_instance, sandbox, signal) {
     const start = { startTimeoutMs: PYTHON_START_TIMEOUT_MS, signal };
-    const python = await required(sandbox).python(start);
+    const python = await needSandbox(sandbox).python(start);
     const options = {
       timeoutMs: WARM_UP_TIMEOUT_MS,
       maxOutputBytes: MAX_OBSERVATION_BYTES,
@@ -56,8 +56,3 @@ export const math: TaskKind<MathInstance> = {
 
   evaluate: (instance, outcome) => gradeMathAnswer(outcome.final_message, instance.truths),
 };
-
-function required(sandbox: Sandbox | null): Sandbox {
-  if (sandbox) return sandbox;
-  throw new Error("a math job came without its sandbox");
-}

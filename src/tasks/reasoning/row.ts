@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { ServiceError } from "../../errors.ts";
 import type { Message, ToolSchema } from "../../inference/engine.ts";
+import { isObject } from "../../lib/is-object.ts";
 import { type Instruction, uncheckable } from "../../verifiers/instructions/grade.ts";
 import type { ExpectedCall } from "../../verifiers/tool-calls.ts";
 import { type AnswerCheck, answerCheck, answerFields } from "../answer-check.ts";
@@ -117,8 +118,4 @@ function instructionsOf(raw: Record<string, unknown>): ReasoningCheck {
     instructions,
     grading: row.grading_mode === "fraction" ? "share" : "all",
   };
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -27,7 +27,8 @@ function fieldsOf({ id, repo, version, image }: SweInstance): Record<string, str
   };
 }
 
-/** Rows name images as Docker does; a path or another kind of reference stays what it is. */
+/** Rows name images as Docker does; a path, another kind of reference, and a name of `rolloutd images` stay. */
 function referenceOf(image: string): string {
-  return image.startsWith("/") || image.includes("://") ? image : `docker://${image}`;
+  const stays = image.startsWith("/") || image.includes("://") || !image.includes("/");
+  return stays ? image : `docker://${image}`;
 }

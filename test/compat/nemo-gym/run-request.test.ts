@@ -9,9 +9,11 @@ const input = [
   { role: "user", content: [{ type: "input_text", text: "2+2?" }] },
 ];
 
+const NAMED = { id: "r", labels: { a: "b" } };
+
 const refused = (body: unknown) => {
   try {
-    readRunRequest(body, "r");
+    readRunRequest(body, NAMED);
   } catch (error) {
     if (error instanceof ServiceError) return [error.code, error.field];
     throw error;
@@ -23,9 +25,9 @@ describe("a row of NeMo Gym's datasets", () => {
   test("is rolled out with its own messages and the caller's sampling", () => {
     const params = { input, temperature: 0.7, top_p: 0.9, max_output_tokens: 64, metadata: {} };
     const body = { responses_create_params: params, expected_answer: "4", _ng_task_index: 0 };
-    expect(readRunRequest(body, "r").rollout).toEqual({
+    expect(readRunRequest(body, NAMED).rollout).toEqual({
       id: "r",
-      labels: { api: "nemo-gym" },
+      labels: { a: "b" },
       instance: {
         ...body,
         prompt: [
@@ -45,7 +47,7 @@ describe("a row of NeMo Gym's datasets", () => {
   test("is scored by the verifier that its fields are for", () => {
     const verifierOf = (fields: object) => {
       const body = { responses_create_params: { input: "Go." }, ...fields };
-      const { instance } = readRunRequest(body, "r").rollout;
+      const { instance } = readRunRequest(body, NAMED).rollout;
       return [instance.data_source, instance.verifier];
     };
     const tests = { unit_tests: { inputs: ["1"], outputs: ["2"] } };
@@ -62,7 +64,7 @@ describe("a row of NeMo Gym's datasets", () => {
 
   test("that names its data_source is an instance as it stands", () => {
     const body = { responses_create_params: { input: "Go." }, data_source: "echo", reward: 0.5 };
-    expect(readRunRequest(body, "r").rollout.instance).toEqual(body);
+    expect(readRunRequest(body, NAMED).rollout.instance).toEqual(body);
   });
 
   test("is refused by name where it can't be understood", () => {

@@ -73,12 +73,16 @@ describe("least-work", () => {
     expect(chosen([load("a"), load("b", { sameNode: true, expectedTokens: 500 })])).toBe("a");
   });
 
-  test("keeps siblings together while that costs hardly any balance", () => {
+  test("keeps siblings apart, as they are long together, while that costs hardly any balance", () => {
     const siblings = (expectedTokens: number) => [
-      load("a", { expectedTokens: 10_000 }),
-      load("b", { expectedTokens, siblings: 2 }),
+      load("a", { expectedTokens: 10_000, siblings: 2 }),
+      load("b", { expectedTokens, siblings: 1 }),
     ];
-    expect([chosen(siblings(10_900)), chosen(siblings(12_000))]).toEqual(["b", "a"]);
+    expect([chosen(siblings(11_900)), chosen(siblings(12_100))]).toEqual(["b", "a"]);
+  });
+
+  test("goes on evenly where sums have left a little less than nothing", () => {
+    expect(inTurn([load("a", { expectedTokens: -1e-9 }), load("b")])).toBe("abab");
   });
 
   test("says why, with the scores of all", () => {

@@ -8,6 +8,7 @@ import { parseReply } from "../../../src/inference/tokens/dialects/reply.ts";
 import { RemoteAnswers } from "../../../src/inference/tokens/remote-answers.ts";
 import { loadRemoteModel } from "../../../src/inference/tokens/remote-model.ts";
 import type { TokenModel } from "../../../src/inference/tokens/token-model.ts";
+import { tokenModels } from "../../../src/inference/tokens/token-models.ts";
 import { VERIFY_CASES, type VerifyCase } from "../../../src/inference/tokens/verify-cases.ts";
 import { failureOf } from "../../support/failure.ts";
 import { BASH, type Family, modelOf, user } from "./models.ts";
@@ -54,6 +55,7 @@ function serveRoutes(model: TokenModel) {
   const url = `http://127.0.0.1:${server.port}/v1`;
   const backend: Backend = { id: "b", url, model: "m" };
   return {
+    ...{ connections, backend },
     load: () => loadRemoteModel(connections, backend, signal),
     async [Symbol.asyncDispose]() {
       connections[Symbol.dispose]();
@@ -143,6 +145,18 @@ test("an engine that is gone is a failure of the engine's, and nothing is half d
   const failure = await failureOf(() => remote.settle(() => conversation.prompt(), signal));
   expect(failure.boundary).toBe("engine");
   expect(conversation.segments.map(({ ids }) => ids.length)).toEqual([before.length + 1]);
+});
+
+test("is loaded once for all rollouts, of which one that leaves costs the others nothing", async () => {
+  await using engine = serveRoutes(await modelOf("qwen3"));
+  const models = tokenModels(engine.connections);
+  const leaving = new AbortController();
+  const reason = new Error("cancelled");
+  const left = models(engine.backend, leaving.signal).catch((error) => error);
+  const stays = models(engine.backend, signal);
+  leaving.abort(reason);
+  expect(await left).toBe(reason);
+  expect(await models(engine.backend, signal)).toBe(await stays);
 });
 
 test("an abort ends the wait for an answer, with its reason", async () => {

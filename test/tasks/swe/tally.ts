@@ -1,9 +1,9 @@
-import { mkdtemp, rename } from "node:fs/promises";
+import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Row } from "../../../src/cli/rows.ts";
 import { removeTree } from "../../../src/lib/remove-tree.ts";
-import { required, setup } from "../../sandbox/setup.ts";
+import { derivedImage } from "./derived-image.ts";
 import TALLY from "./tally.sh" with { type: "text" };
 
 /** What makes the median right. */
@@ -48,32 +48,22 @@ cd /testbed && git apply /tmp/solution.patch`;
 
 export type Tally = AsyncDisposable & { image: string; row: Row };
 
-/** The base image with the repository in it, made with the image's own git. The files are linked, not copied. */
+/** The base image with the repository in it, made with the image's own git. */
 export async function tallyImage(): Promise<Tally> {
-  const base = required("ROLLOUTD_IMAGE");
   const folder = await mkdtemp(join(tmpdir(), "rolloutd-tally-"));
-  const image = join(folder, "rootfs");
-  await using bundle = await setup("bubblewrap");
-  const sandbox = await bundle.open();
-  const options = { timeoutMs: 60_000, maxOutputBytes: 10_000 };
-  const made = await sandbox.exec(["bash", "-c", TALLY, "tally", "/tmp/testbed"], options);
-  if (made.exitCode !== 0) throw new Error(`the repository was not made: ${made.stderr}`);
-  const limits = { maxBytes: 100_000_000, maxEntries: 10_000 };
-  await sandbox.saveTree("/tmp/testbed", join(folder, "testbed"), limits);
-  // A link can't lead to another disk, nor to a file of somebody else's.
-  const linked = Bun.spawnSync(["cp", "-al", base, image], { stderr: "ignore" });
-  if (linked.exitCode !== 0) {
-    await removeTree(image);
-    const copied = Bun.spawnSync(["cp", "-a", base, image]);
-    if (copied.exitCode !== 0) throw new Error(`the image was not copied: ${copied.stderr}`);
-  }
-  await rename(join(folder, "testbed"), join(image, "testbed"));
+  const { image, made } = await derivedImage(folder, async (sandbox) => {
+    const options = { timeoutMs: 60_000, maxOutputBytes: 10_000 };
+    const argv = ["bash", "-c", TALLY, "tally", "/tmp/testbed"];
+    const { exitCode, stdout, stderr } = await sandbox.exec(argv, options);
+    if (exitCode !== 0) throw new Error(`the repository was not made: ${stderr}`);
+    return stdout.trim();
+  });
   const row = {
     data_source: "swebench",
     instance_id: "example__tally-1",
     repo: "example/tally",
     version: "1.0",
-    base_commit: made.stdout.trim(),
+    base_commit: made,
     problem_statement: "median([1, 2]) gives 2, and should give 1.5.",
     patch: SOLUTION,
     test_patch: TEST_PATCH,

@@ -2,6 +2,8 @@ import type { DialectName } from "./dialect.ts";
 
 /** The first that matches wins: special dialects stand before what they contain. */
 const SIGNS: [DialectName, RegExp][] = [
+  ["harmony", /<\|channel\|>/],
+  ["dsml", /<｜DSML｜/],
   ["deepseek", /<｜tool▁call▁begin｜>/],
   ["kimi", /<\|tool_call_begin\|>/],
   ["mistral", /\[TOOL_CALLS\]/],
@@ -9,6 +11,7 @@ const SIGNS: [DialectName, RegExp][] = [
   ["qwen3_coder", /<tool_call>\s*<function=/],
   ["openhands", /<function=/],
   ["hermes", /<tool_call>/],
+  ["pythonic", /<\|python_start\|>|\[func_name1\(|\[\w+\(\w+=/],
   ["llama3_json", /"name":.{0,80}"parameters":|<\|python_tag\|>/s],
 ];
 

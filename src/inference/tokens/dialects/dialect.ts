@@ -37,6 +37,9 @@ export type DialectName =
   | "deepseek"
   | "kimi"
   | "mistral"
+  | "pythonic"
+  | "dsml"
+  | "harmony"
   | "none";
 
 /** One way to write tool calls. `from` is where the reasoning ended. */

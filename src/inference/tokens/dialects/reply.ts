@@ -1,12 +1,15 @@
 import type { AssistantMessage, ToolCall, ToolSchema } from "../../engine.ts";
 import { deepseek } from "./deepseek.ts";
 import { type Dialect, type DialectName, type ParsedText, parsedText } from "./dialect.ts";
+import { dsml } from "./dsml.ts";
 import { glm } from "./glm.ts";
+import { parseHarmony } from "./harmony.ts";
 import { hermes } from "./hermes.ts";
 import { kimi } from "./kimi.ts";
 import { llama3Json } from "./llama-json.ts";
 import type { MarkedText } from "./marked-text.ts";
 import { mistral } from "./mistral.ts";
+import { pythonic } from "./pythonic.ts";
 import { openhands, qwen3Coder } from "./xml-function.ts";
 
 const DIALECTS: Record<DialectName, Dialect> = {
@@ -18,6 +21,10 @@ const DIALECTS: Record<DialectName, Dialect> = {
   deepseek,
   kimi,
   mistral,
+  pythonic,
+  dsml,
+  // It is read as a whole, reasoning and all, before the others come into question.
+  harmony: (source, from, tools) => parsedText(source, from, [], tools),
   none: (source, from, tools) => parsedText(source, from, [], tools),
 };
 
@@ -41,6 +48,7 @@ type ReplyOptions = {
 /** Reasoning first: what looks like a call in it is none. */
 export function parseReply(source: MarkedText, options: ReplyOptions): Reply {
   const { dialect, tools, startsInReasoning } = options;
+  if (dialect === "harmony") return parseHarmony(source, tools);
   const parse = DIALECTS[dialect];
   const begin = source.skipSpace(0);
   for (const [open, close] of REASONING) {

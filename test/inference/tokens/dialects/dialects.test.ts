@@ -42,8 +42,44 @@ type Row = [
   args: string,
 ];
 const A = '{"n":1}';
+/** In which a call is the whole answer. */
+const WHOLE = new Set<DialectName>(["llama3_json", "pythonic", "harmony"]);
+
+const DSML = (inner: string) =>
+  `<｜DSML｜function_calls>\n<｜DSML｜invoke name="f">\n${inner}\n</｜DSML｜invoke>\n</｜DSML｜function_calls>`;
+const PARAMETER = (name: string, isText: boolean, value: string) =>
+  `<｜DSML｜parameter name="${name}" string="${isText}">${value}</｜DSML｜parameter>`;
 
 const ONE_CALL: Row[] = [
+  ["dsml", DSML(PARAMETER("n", false, "1")), "ok", "f", A],
+  ["dsml", DSML(PARAMETER("text", true, "1")), "ok", "f", '{"text":"1"}'],
+  ["dsml", DSML('{"n": 1}'), "ok", "f", A],
+  ["dsml", DSML(PARAMETER("n", false, "one")), "invalid_json", "f", '{"n":"one"}'],
+  ["dsml", '<｜DSML｜invoke name="f">\n<｜DSML｜parameter name="n" str', "unclosed", "f", "{}"],
+  ["dsml", DSML("not a parameter"), "malformed", "f", "{}"],
+  ["pythonic", "[f(n=1)]", "ok", "f", A],
+  ["pythonic", "<|python_start|>[f(n=1)]<|python_end|>", "ok", "f", A],
+  [
+    "pythonic",
+    `[f(text='it\\'s "x"\\n', list=[1, -2.5, {'a': None}], flag=True)]`,
+    "ok",
+    "f",
+    '{"text":"it\'s \\"x\\"\\n","list":[1,-2.5,{"a":null}],"flag":true}',
+  ],
+  ["pythonic", "[g(n=1)]", "unknown_tool", "g", A],
+  ["pythonic", "[f(n=1", "unclosed", "f", "f(n=1"],
+  ["pythonic", '[f(text="cut', "unclosed", "f", 'f(text="cut'],
+  ["pythonic", "[f(1)]", "malformed", "f", "f(1)]"],
+  ["pythonic", "[f(n=open())]", "malformed", "f", "f(n=open())]"],
+  [
+    "harmony",
+    '<|channel|>commentary to=functions.f <|constrain|>json<|message|>{"n": 1}<|call|>',
+    "ok",
+    "f",
+    A,
+  ],
+  ["harmony", ' to=functions.f<|channel|>commentary<|message|>{"n":1}', "ok", "f", A],
+  ["harmony", "<|channel|>commentary to=functions.f<|message|>{n}", "invalid_json", "f", "{n}"],
   ["hermes", '<tool_call>\n{"name": "f", "arguments": {"n": 1}}\n</tool_call>', "ok", "f", A],
   ["hermes", '<tool_call>{"name": "f", "arguments": "{\\"n\\": 1}"}</tool_call>', "ok", "f", A],
   ["hermes", '<tool_call>{"name": "f"}</tool_call>', "ok", "f", "{}"],
@@ -255,10 +291,10 @@ describe("tool calls", () => {
   test.each(ONE_CALL)("of %s: %j is %s", (dialect, text, status, name, args) => {
     const { content, calls } = parse(
       dialect,
-      `I'll do it.\n${text}`.slice(dialect === "llama3_json" ? 12 : 0),
+      `I'll do it.\n${text}`.slice(WHOLE.has(dialect) ? 12 : 0),
     );
     expect(calls.map(brief)).toEqual([[status, name, args]]);
-    expect(content).toBe(dialect === "llama3_json" ? "" : "I'll do it.");
+    expect(content).toBe(WHOLE.has(dialect) ? "" : "I'll do it.");
   });
 
   test.each([
@@ -321,6 +357,31 @@ describe("tool calls", () => {
       content: "",
     });
     expect(parseReply(source, options).calls.map(brief)).toEqual([["ok", "f", "{}"]]);
+  });
+
+  test("stand between an analysis and an answer, with gpt-oss", () => {
+    const text =
+      "<|channel|>analysis<|message|>Hm: <|end|><|start|>assistant to=functions.f<|channel|>commentary" +
+      '<|message|>{"n": 1}<|call|><|start|>assistant<|channel|>final<|message|>Four.<|return|>';
+    const { reasoning, content, calls } = parse("harmony", text);
+    expect([reasoning, content, calls.map(brief)]).toEqual(["Hm:", "Four.", [["ok", "f", A]]]);
+    expect(parse("harmony", "just text")).toEqual({
+      reasoning: null,
+      content: "just text",
+      calls: [],
+    });
+  });
+
+  test("are several in one list, with Llama 4, and a list of numbers is none", () => {
+    const { calls, content } = parse("pythonic", "[f(n=1), f(flag=False)]");
+    expect([calls.map(brief), content]).toEqual([
+      [
+        ["ok", "f", A],
+        ["ok", "f", '{"flag":false}'],
+      ],
+      "",
+    ]);
+    expect(parse("pythonic", "[1, 2]")).toEqual({ reasoning: null, content: "[1, 2]", calls: [] });
   });
 
   test("are found in any rubble in bounded time, and nothing of it is lost", () => {

@@ -1,0 +1,47 @@
+import { endpointOf } from "./endpoint.ts";
+import type { Backend } from "./engine.ts";
+import { askEngine } from "./engine-call.ts";
+import { Connections } from "./exchange.ts";
+
+const TIMEOUT_MS = 2_000;
+const MAX_REPLY_BYTES = 64 * 1024;
+const NO_RETRIES = { maxRetries: 0, backoffMs: 1, maxBackoffMs: 1 };
+/** More at once are left to the router's own limit of idle sessions. */
+const MAX_AT_ONCE = 64;
+
+/**
+ * Tells routers that a rollout is over, where they keep sessions (`POST /finish_session`). It is told as well as
+ * it goes: nothing waits for it, and one that has no such route is asked once only.
+ */
+export class SessionEnds implements Disposable {
+  readonly #connections = new Connections();
+  readonly #ended = new AbortController();
+  readonly #without = new Set<string>();
+  #running = 0;
+
+  /** Resolves, and never fails, when it was told, or was not to be told. */
+  async tell(backend: Backend, sessionId: string): Promise<void> {
+    const { id, profile } = backend;
+    if (!profile || profile.kind === "openai" || this.#without.has(id)) return;
+    if (this.#running >= MAX_AT_ONCE) return;
+    this.#running++;
+    const call = {
+      ...{ endpoint: endpointOf(backend), method: "POST" as const, root: "root" as const },
+      path: `/finish_session?session_id=${encodeURIComponent(sessionId)}`,
+      ...{ headers: {}, body: null, requestId: `${sessionId}.end`, timeoutMs: TIMEOUT_MS },
+      maxReplyBytes: MAX_REPLY_BYTES,
+    };
+    try {
+      await askEngine(this.#connections, call, NO_RETRIES, this.#ended.signal);
+    } catch {
+      this.#without.add(id);
+    } finally {
+      this.#running--;
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#ended.abort();
+    this.#connections[Symbol.dispose]();
+  }
+}
