@@ -8,6 +8,7 @@ import { Janitor } from "../pipeline/janitor.ts";
 import type { WorkerSettings } from "../pipeline/messages.ts";
 import { recoverJobs } from "../pipeline/recovery.ts";
 import { Scheduler } from "../pipeline/scheduler.ts";
+import { takeCgroup } from "../sandbox/cgroup.ts";
 import { sandboxRoot } from "../sandbox/driver.ts";
 import { killSandbox } from "../sandbox/end.ts";
 import { endReported } from "../sandbox/end-reported.ts";
@@ -51,7 +52,11 @@ export async function startService(
   log: Log,
   context: CliContext,
 ): Promise<Service> {
-  const settings = workerSettings(config);
+  const cgroup = takeCgroup();
+  const settings: WorkerSettings = {
+    ...workerSettings(config),
+    cgroups: "path" in cgroup ? cgroup.path : null,
+  };
   await loadTaskModules(settings.tasks.modules);
   const callbacks = callbackService(config, process.env);
   const socket = config.socket ?? join(config.data_dir, "rolloutd.sock");
@@ -172,6 +177,7 @@ export function workerSettings(config: Config): WorkerSettings {
     bwrap: findBwrap(config.bwrap),
     minIsolation: config.min_isolation,
     startAttempts: config.sandbox_start_attempts,
+    cgroups: null,
     dataDir: config.data_dir,
     defaultImage: config.image === undefined ? null : imageArgument(config.image, "image"),
     images: imageSettings(config),

@@ -96,6 +96,8 @@ export type WorkerSettings = {
   minIsolation: IsolationLevel;
   /** How often a start that fails for a passing reason is tried, within the time of one start. */
   startAttempts: number;
+  /** The folder for sandboxes' cgroups; null: the watchdog alone keeps their limits. */
+  cgroups: string | null;
   /** Private folder on local disk for sandboxes and what is bound into them. */
   dataDir: string;
   defaultImage: string | null;

@@ -1,8 +1,21 @@
-import { accessSync, constants, readFileSync } from "node:fs";
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmdirSync,
+  writeFileSync,
+} from "node:fs";
 import { join, relative } from "node:path";
+import { ServiceError } from "../errors.ts";
+import type { SandboxLimits } from "./sandbox.ts";
 
 /** What limits need; systemd delegates only these two by default. */
 const CONTROLLERS = ["memory", "pids"];
+
+/** Apptainer's own, which run in the sandbox's group. */
+const STARTER_TASKS = 64;
 
 /** Where the kernel tells of a process's groups; tests have a tree of their own. */
 export type CgroupFiles = { mountinfo: string; cgroup: string };
@@ -25,6 +38,80 @@ export function delegatedCgroup(files = OWN): { path: string } | { why: string }
   // Only a group without processes may have groups with limits below it: ours would have to be emptied.
   if (pids.length > 1) return { why: "ours has other processes as well" };
   return { path };
+}
+
+/**
+ * Moves this process into a group of its own below, so that groups with limits may be made beside it. Where that
+ * fails all is as before.
+ *
+ * @returns the folder for sandboxes' groups, or why there is none
+ */
+export function takeCgroup(files = OWN, pid = process.pid): { path: string } | { why: string } {
+  const found = delegatedCgroup(files);
+  if ("why" in found) return found;
+  const service = join(found.path, "service");
+  try {
+    mkdirSync(service, { recursive: true });
+    writeFileSync(join(service, "cgroup.procs"), `${pid}`);
+    const switches = CONTROLLERS.map((name) => `+${name}`).join(" ");
+    writeFileSync(join(found.path, "cgroup.subtree_control"), switches);
+    return found;
+  } catch (error) {
+    // Both fail where the first of the above did: then there is nothing to take back.
+    attempt(() => writeFileSync(join(found.path, "cgroup.procs"), `${pid}`));
+    attempt(() => rmdirSync(service));
+    return { why: `limits can't be switched on: ${error}` };
+  }
+}
+
+/** A sandbox's group, with its limits. @throws ServiceError `sandbox_start_failed` */
+export function makeGroup(root: string, name: string, limits: SandboxLimits): string {
+  const group = join(root, `sandbox-${name}`);
+  try {
+    mkdirSync(group);
+    // Its files in RAM count here as well.
+    writeFileSync(join(group, "memory.max"), `${limits.memoryBytes + limits.tmpfsBytes}`);
+    writeFileSync(join(group, "pids.max"), `${limits.processes + STARTER_TASKS}`);
+  } catch (error) {
+    attempt(() => rmdirSync(group));
+    const what = `the cgroup ${group} can't be made: ${error}`;
+    throw new ServiceError("sandbox_start_failed", what, { cause: error });
+  }
+  // Not every kernel accounts for swap.
+  attempt(() => writeFileSync(join(group, "memory.swap.max"), "0"));
+  return group;
+}
+
+/** A command line that enters `group` before it becomes `argv`, so that nothing of it is ever outside. */
+export function inGroup(group: string | undefined, argv: string[]): string[] {
+  if (group === undefined) return argv;
+  return ["/bin/sh", "-c", 'echo 0 >"$0/cgroup.procs" && exec "$@"', group, ...argv];
+}
+
+/** SIGKILL to all that is in it, also to what left session and parent. */
+export function killGroup(group: string): void {
+  attempt(() => writeFileSync(join(group, "cgroup.kill"), "1"));
+}
+
+/** Whether it is gone. The kernel keeps it as long as a process is in it. */
+export function removeGroup(group: string): boolean {
+  attempt(() => rmdirSync(group));
+  return !existsSync(group);
+}
+
+/** How far its memory went when the kernel killed for it; null: it did not. Units: bytes. */
+export function killedForMemory(group: string): number | null {
+  const kills = /^oom_kill (\d+)$/m.exec(read(join(group, "memory.events")) ?? "")?.[1];
+  if (Number(kills ?? 0) === 0) return null;
+  return Number(read(join(group, "memory.peak")) ?? read(join(group, "memory.max")) ?? 0);
+}
+
+function attempt(work: () => void): void {
+  try {
+    work();
+  } catch {
+    // The caller looks at what came of it.
+  }
 }
 
 /** `0::/path` is below the root of the mount. */

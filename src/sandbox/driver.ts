@@ -21,6 +21,8 @@ export type DriverOptions = {
   minIsolation: IsolationLevel;
   /** How often a start that fails for a passing reason is tried, within the time of one start. */
   startAttempts: number;
+  /** The folder for sandboxes' cgroups; null: the watchdog alone keeps their limits. */
+  cgroups?: string | null;
 };
 
 /** Where a data folder's sandboxes are: for the reaper. */
@@ -39,7 +41,15 @@ export function createDriver(name: DriverName, options: DriverOptions): SandboxD
     signal.throwIfAborted();
     const dir = sandboxDirectory(sandboxRoot(options.dataDir), spec.id);
     const launched = await launch(dir);
-    return await startSupervisor(name, dir, assets().inside, launched, spec, signal);
+    const cgroups = options.cgroups ?? null;
+    return await startSupervisor(
+      name,
+      dir,
+      assets().inside,
+      { ...launched, cgroups },
+      spec,
+      signal,
+    );
   };
   if (name === "host") {
     return {

@@ -10,11 +10,12 @@ import {
   processStartTime,
 } from "../lib/proc.ts";
 import { removeTree } from "../lib/remove-tree.ts";
+import { killGroup, removeGroup } from "./cgroup.ts";
 import { ENDED_FILE, moveToTrash } from "./directory.ts";
 import type { SandboxHandle } from "./sandbox.ts";
 
 export type EndReport = {
-  /** No process, mount, socket or folder of the sandbox is left (its files may still be in the trash). */
+  /** No process, mount, socket, cgroup or folder of the sandbox is left (its files may still be in the trash). */
   clean: boolean;
   /** Host pids that could not be killed in time (uninterruptible sleep). */
   survivors: number[];
@@ -32,6 +33,7 @@ const OTHER_ENDER_MS = 10_000;
 export function killSandbox(handle: SandboxHandle): void {
   killHolder(handle);
   killSession(handle);
+  if (handle.cgroup) killGroup(handle.cgroup);
 }
 
 function killHolder(handle: SandboxHandle): void {
@@ -86,12 +88,14 @@ export async function endSandbox(
     KILL_MS,
     () => processesMounting(name).filter((pid) => killProcess(pid)).length === 0,
   );
+  const { cgroup } = handle;
+  const groupGone = cgroup === undefined || (await until(KILL_MS, () => removeGroup(cgroup)));
   const trash = moveToTrash(handle.dir);
   const removed = trash === null ? Promise.resolve() : removeTree(trash);
   // Nobody has to look: what stays is removed at the next start of the service.
   removed.catch(() => {});
   const survivors = [...new Set([...remaining(handle), ...processesMounting(name)])];
-  const clean = survivors.length === 0;
+  const clean = survivors.length === 0 && groupGone;
   // Who could not be killed may still have files of the image open.
   if (clean) dropImageLock(handle);
   return { clean, survivors, removed };

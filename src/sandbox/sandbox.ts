@@ -21,6 +21,8 @@ export type SandboxHandle = {
   starterStartTime: string;
   /** As measured when it started. Null: the host driver, which isolates nothing. */
   isolation: IsolationLevel | null;
+  /** Its cgroup's folder, where the node delegates one. */
+  cgroup?: string;
   /** Keeps its image in the cache until the sandbox is ended; absent where that is not in the cache. */
   imageLock?: ImageLock;
 };

@@ -1,9 +1,10 @@
 import { closeSync, openSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { ServiceError } from "../errors.ts";
 import { abortable, atMost } from "../lib/abortable.ts";
 import { fdIdentity } from "../lib/libc.ts";
 import { bootId, descendantsOf, namespacePids, processStartTime } from "../lib/proc.ts";
+import { inGroup, makeGroup } from "./cgroup.ts";
 import { ControlChannel } from "./control-channel.ts";
 import { LOG_FILE, makeDirectory, writeRecord } from "./directory.ts";
 import { endSandbox } from "./end.ts";
@@ -16,6 +17,8 @@ export type Launch = {
   env: Record<string, string>;
   /** What the command line asks for. Null: nothing, which is the host driver's. */
   level: IsolationLevel | null;
+  /** The folder for sandboxes' cgroups, where the node delegates one. */
+  cgroups?: string | null;
 };
 
 /** The starter gave up by itself, which is how a node that lacks something shows. */
@@ -47,9 +50,10 @@ export async function startSupervisor(
     isolation: launch.level,
   };
   const record = { bootId: bootId(), handle };
-  writeRecord(record);
   try {
-    const starter = spawn(launch, dir);
+    if (launch.cgroups) handle.cgroup = makeGroup(launch.cgroups, basename(dir), spec.limits);
+    writeRecord(record);
+    const starter = spawn({ ...launch, argv: inGroup(handle.cgroup, launch.argv) }, dir);
     handle.controlFd = starter.controlFd;
     handle.controlSocket = fdIdentity(starter.controlFd) ?? "";
     handle.starterPid = starter.pid;

@@ -7,6 +7,7 @@ import {
   residentBytes,
   taskCount,
 } from "../lib/proc.ts";
+import { killedForMemory } from "./cgroup.ts";
 import { diskUsage } from "./disk-usage.ts";
 import { killSandbox } from "./end.ts";
 import type { SandboxHandle, WatchLimits } from "./sandbox.ts";
@@ -96,7 +97,9 @@ class Watchdog implements Watch {
       return;
     }
     const { memoryBytes, processes } = this.#limits;
-    const { starterPid, holderPid } = this.#handle;
+    const { starterPid, holderPid, cgroup } = this.#handle;
+    const peak = cgroup === undefined ? null : killedForMemory(cgroup);
+    if (peak !== null) this.#end("oom", peak, memoryBytes, "bytes of memory");
     const pids = [starterPid, ...descendantsOf(starterPid, processes * FAR_ABOVE + 1)];
     // The kernel counts the starter's threads as well, but its memory is not the sandbox's.
     this.#checkTasks(pids);

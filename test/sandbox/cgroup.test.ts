@@ -1,7 +1,12 @@
 import { describe, expect, test } from "bun:test";
-import { mkdirSync, writeFileSync } from "node:fs";
-import { delegatedCgroup } from "../../src/sandbox/cgroup.ts";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { delegatedCgroup, killedForMemory, takeCgroup } from "../../src/sandbox/cgroup.ts";
+import { endSandbox } from "../../src/sandbox/end.ts";
+import { watchSandbox } from "../../src/sandbox/watchdog.ts";
 import { tempDir } from "../support/temp-dir.ts";
+import { waitFor } from "../support/wait-for.ts";
+import { LIMITS, setup as sandboxes } from "./setup.ts";
 
 /** A folder that looks like the cgroup tree of a service. */
 function setup(changes: { controllers?: string; procs?: string; own?: string } = {}) {
@@ -38,5 +43,60 @@ describe("the service's own cgroup", () => {
   test("is not used where the node has none", () => {
     const nowhere = { mountinfo: "/no/such", cgroup: "/no/such" };
     expect(delegatedCgroup(nowhere)).toEqual({ why: "no cgroup v2 is mounted" });
+  });
+});
+
+/** A plain folder takes every text and kills nobody: what the kernel makes of them is not tried here. */
+describe("on a folder that looks like a cgroup", () => {
+  test("the service moves below it and switches the controllers on", () => {
+    using t = setup();
+    expect(takeCgroup(t.files, 123)).toEqual({ path: t.own });
+    expect(readFileSync(join(t.own, "service/cgroup.procs"), "utf8")).toBe("123");
+    expect(readFileSync(join(t.own, "cgroup.subtree_control"), "utf8")).toBe("+memory +pids");
+  });
+
+  test("a service that may not switch them on stays where it is", () => {
+    using t = setup();
+    rmSync(join(t.own, "cgroup.subtree_control"));
+    expect(takeCgroup(t.files, 123)).toEqual({ why: "ours is not delegated to this user" });
+    expect(existsSync(join(t.own, "service"))).toBe(false);
+  });
+
+  test("a sandbox starts in a group with its limits, is killed by it, and takes it along", async () => {
+    using t = setup();
+    await using bundle = await sandboxes("bubblewrap", { cgroups: t.own });
+    const handle = await bundle.start();
+    const group = join(t.own, `sandbox-${basename(handle.dir)}`);
+    expect(handle.cgroup).toBe(group);
+    const has = (file: string) => readFileSync(join(group, file), "utf8").trim();
+    expect(has("memory.max")).toBe(`${LIMITS.memoryBytes + LIMITS.tmpfsBytes}`);
+    expect([has("pids.max"), has("memory.swap.max")]).toEqual([`${LIMITS.processes + 64}`, "0"]);
+    expect(has("cgroup.procs")).toBe("0");
+    using watch = watchSandbox(handle, LIMITS);
+    writeFileSync(join(group, "memory.peak"), "4711\n");
+    writeFileSync(join(group, "memory.events"), "low 0\noom 1\noom_kill 1\n");
+    expect(killedForMemory(group)).toBe(4711);
+    await waitFor(() => watch.crossed.aborted, "the watchdog to see it");
+    expect(watch.crossed.reason).toMatchObject({ code: "oom" });
+    expect(watch.crossed.reason.message).toContain("had 4711 bytes of memory");
+    expect(has("cgroup.kill")).toBe("1");
+    const ended = endSandbox(handle, { graceMs: 0 });
+    rmSync(group, { recursive: true });
+    expect(await ended).toMatchObject({ clean: true });
+  });
+
+  test("an end that can't remove the group says so", async () => {
+    using t = setup();
+    await using bundle = await sandboxes("bubblewrap", { cgroups: t.own });
+    const handle = await bundle.start();
+    expect(await endSandbox(handle, { graceMs: 0 })).toMatchObject({ clean: false, survivors: [] });
+  });
+
+  test("a group that can't be made fails the start", async () => {
+    using t = setup();
+    await using bundle = await sandboxes("bubblewrap", { cgroups: join(t.own, "none") });
+    const error = await bundle.start().catch((error) => error);
+    expect(error).toMatchObject({ code: "sandbox_start_failed" });
+    expect(error.message).toContain("the cgroup");
   });
 });

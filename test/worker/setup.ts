@@ -11,6 +11,7 @@ export const SETTINGS: WorkerSettings = {
   bwrap: "",
   minIsolation: "B",
   startAttempts: 1,
+  cgroups: null,
   dataDir: "/none",
   defaultImage: "/images/default",
   images: { cacheDir: "/none", maxBytes: 1, mountAboveBytes: null, apptainer: "" },
