@@ -95,7 +95,8 @@ export function unneeded(
   if (plan.unfinished !== "end") return [];
   const certain = begun.filter(({ informative }) => informative === true);
   const wanted = Math.ceil(needed * plan.oversampling);
-  if (certain.length < wanted) return [];
+  // Where there are no others, nobody has to ask what each has cost.
+  if (certain.length < wanted || begun.length <= wanted) return [];
   if (plan.keep === "first_started") {
     const last = certain.toSorted((a, b) => a.position - b.position)[wanted - 1]?.position ?? -1;
     return begun.filter(({ position }) => position > last);
