@@ -126,6 +126,7 @@ export class Scheduler {
       operate: (work) => this.#ticker.operate(work),
       afterCommit: (effect) => this.#ticker.afterCommit(effect),
       room: () => this.#slots.roomAheadOfRun(),
+      versionsSince: (ms) => parts.versionsSince?.(ms) ?? 0,
     });
     this.#ticker.enqueue(() => this.groups.resume());
   }
