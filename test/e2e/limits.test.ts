@@ -39,6 +39,8 @@ test("a job that goes beyond a limit fails by it, in its time, and leaves nothin
     ...[...sandboxFlags(), "--backend", engine.url],
     ...["--sandbox-memory-bytes", `${limits.memory}`, "--sandbox-disk-bytes", `${limits.disk}`],
     ...["--sandbox-processes", `${limits.processes}`],
+    // Only sandboxes of jobs are to be found.
+    ...["--warm-sandboxes", "0"],
   ]);
   const ends = Object.keys(HOGS).map(async (code) => {
     const body = JSON.stringify({ instance: mathRow(`Now ${code}.`, "1") });
