@@ -35,7 +35,7 @@ const TABLE: Record<string, { from?: string[]; types?: string[] }> = {
     from: ["tasks", "agent", "trajectory", "sandbox", "inference", "telemetry"],
     types: ["pipeline", "protocol", "verifiers"],
   },
-  server: { from: ["protocol", "jobs", "inference"], types: ["pipeline", "store"] },
+  server: { from: ["protocol", "jobs", "inference", "telemetry"], types: ["pipeline", "store"] },
   pipeline: {
     from: ["store", "jobs"],
     types: ["sandbox", "inference", "verifiers", "telemetry", "tasks"],

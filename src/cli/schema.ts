@@ -1,8 +1,19 @@
 import { protoText } from "../protocol/trajectory-protobuf.ts";
+import { openApiDocument } from "../server/openapi/document.ts";
 import { type Command, EXIT } from "./command.ts";
 import { parseFlags, refuseExtra, UsageError } from "./flags.ts";
+import { configSchema } from "./settings.ts";
+import { VERSION } from "./version.ts";
 
 const SCHEMAS: Record<string, { what: string; print(): string }> = {
+  openapi: {
+    what: "the HTTP API as OpenAPI 3.1",
+    print: () => `${JSON.stringify(openApiDocument(VERSION), null, 2)}\n`,
+  },
+  config: {
+    what: "the settings as JSON schema",
+    print: () => `${JSON.stringify(configSchema(), null, 2)}\n`,
+  },
   proto: { what: "a trajectory as protobuf (application/x-protobuf)", print: () => protoText },
 };
 

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { z } from "zod";
 import {
   type Config,
   flagOf,
@@ -51,6 +52,24 @@ export function settingsHelp(): string {
 Each setting is also an environment variable (${flagOf(example)}: ${variableOf(example)}) and a key of the
 TOML file that --config names (${example}). Flags win over variables, variables over the file.
 `;
+}
+
+/** The configuration file as JSON schema. */
+export function configSchema(): Record<string, unknown> {
+  const names = Object.keys(SETTINGS) as SettingName[];
+  const properties = names.map((name) => {
+    const { schema, fallback, doc } = SETTINGS[name];
+    const { $schema: _, ...shape } = z.toJSONSchema(schema, { unrepresentable: "any" });
+    return [
+      name,
+      { ...shape, description: doc, ...(fallback === undefined ? {} : { default: fallback }) },
+    ];
+  });
+  return {
+    type: "object",
+    additionalProperties: false,
+    properties: Object.fromEntries(properties),
+  };
 }
 
 function readConfigFile(path: string): Record<string, unknown> {

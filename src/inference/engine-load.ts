@@ -8,12 +8,17 @@ export type EngineLoad = {
   kvUse: number | null;
   kvTokens: number | null;
   preemptions: number | null;
+  /** Totals of prompt tokens that were looked up in its prefix cache, and found. */
+  cacheQueries: number | null;
+  cacheHits: number | null;
 };
 
 const RUNNING = ["num_requests_running", "num_running_reqs"];
 const WAITING = ["num_requests_waiting", "num_queue_reqs"];
 const KV_USE = ["kv_cache_usage_perc", "gpu_cache_usage_perc", "token_usage"];
 const PREEMPTIONS = ["num_preemptions_total", "num_preemptions"];
+const CACHE_QUERIES = ["prefix_cache_queries_total", "prefix_cache_queries"];
+const CACHE_HITS = ["prefix_cache_hits_total", "prefix_cache_hits"];
 const KV_TOKENS = ["max_total_num_tokens"];
 
 /** Some exporters write `_` for the colon. */
@@ -43,6 +48,8 @@ export function readMetrics(text: string): EngineLoad | null {
     ...{ running, waiting: sum(WAITING) ?? 0, preemptions: sum(PREEMPTIONS) },
     kvUse: uses ? Math.max(...uses) : null,
     kvTokens: kvTokens ?? sum(KV_TOKENS),
+    cacheQueries: sum(CACHE_QUERIES),
+    cacheHits: sum(CACHE_HITS),
   };
 }
 
@@ -61,6 +68,7 @@ export function readLoads(value: unknown): EngineLoad | null {
   const use = sum("token_usage");
   return {
     ...{ running, waiting, kvTokens: sum("max_total_num_tokens"), preemptions: null },
+    ...{ cacheQueries: null, cacheHits: null },
     kvUse: use === null ? null : use / loads.length,
   };
 }

@@ -1,6 +1,7 @@
 import { ServiceError } from "../errors.ts";
 import { adjusted, firstAdmission } from "./balance/admission.ts";
 import { callFailed, type HealthLimits } from "./balance/health.ts";
+import { thrashAfter } from "./balance/thrash.ts";
 import { endpointOf } from "./endpoint.ts";
 import { askEngine } from "./engine-call.ts";
 import { type EngineLoad, readLoads, readMetrics } from "./engine-load.ts";
@@ -25,6 +26,8 @@ const TIMEOUT_MS = 2_000;
 const MAX_REPLY_BYTES = 4 * 1024 * 1024;
 const NO_RETRIES = { maxRetries: 0, backoffMs: 1, maxBackoffMs: 1 };
 
+type Known = { source: number; last: EngineLoad | null };
+
 /** Where a load is to be had, the best first; the last says only that somebody is there. */
 const SOURCES: { path: string; read(body: string): EngineLoad | null }[] = [
   { path: "/metrics", read: readMetrics },
@@ -43,8 +46,8 @@ export class LoadWatch implements Disposable {
   readonly #timer: Timer;
   readonly #ended = new AbortController();
   readonly #asking = new WeakSet<Registered>();
-  /** By backend: which source it has, and the preemptions that it counted last. */
-  readonly #known = new WeakMap<Registered, { source: number; preemptions: number | null }>();
+  /** By backend: which source it has, and what it counted last. */
+  readonly #known = new WeakMap<Registered, Known>();
 
   constructor(options: LoadWatchOptions) {
     this.#options = options;
@@ -68,7 +71,7 @@ export class LoadWatch implements Disposable {
   }
 
   async #ask(entry: Registered): Promise<void> {
-    const known = this.#known.get(entry) ?? { source: 0, preemptions: null };
+    const known = this.#known.get(entry) ?? { source: 0, last: null };
     this.#known.set(entry, known);
     try {
       const { path, read } = SOURCES[known.source] as (typeof SOURCES)[number];
@@ -99,8 +102,8 @@ export class LoadWatch implements Disposable {
     return new TextDecoder().decode(answer.body);
   }
 
-  #take(entry: Registered, load: EngineLoad, known: { preemptions: number | null }): void {
-    const { running, waiting, kvUse, kvTokens, preemptions } = load;
+  #take(entry: Registered, load: EngineLoad, known: Known): void {
+    const { running, waiting, kvUse, kvTokens } = load;
     const bounds = { floor: MIN_TURNS, ceiling: this.#options.maxTurns };
     if (kvTokens !== null && entry.kvTokens === null) {
       const maxModelLen = entry.backend.profile?.max_model_len ?? null;
@@ -110,9 +113,16 @@ export class LoadWatch implements Disposable {
     entry.engine = { running, waiting };
     entry.kvUse = kvUse;
     entry.kvTokens = kvTokens;
-    const thrown = Math.max(0, (preemptions ?? 0) - (known.preemptions ?? preemptions ?? 0));
-    known.preemptions = preemptions;
-    entry.admission = adjusted(entry.admission, { kvUse, waiting, preemptions: thrown }, bounds);
+    const since = (name: "preemptions" | "cacheQueries" | "cacheHits") => {
+      const now = load[name] ?? 0;
+      return Math.max(0, now - (known.last?.[name] ?? now));
+    };
+    const preemptions = since("preemptions");
+    const queries = since("cacheQueries");
+    const hitShare = queries === 0 ? null : since("cacheHits") / queries;
+    known.last = load;
+    entry.admission = adjusted(entry.admission, { kvUse, waiting, preemptions }, bounds);
+    entry.thrash = thrashAfter(entry.thrash, { preemptions, hitShare });
     this.#options.plan();
   }
 }

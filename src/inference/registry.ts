@@ -4,6 +4,7 @@ import { allowance, type Health, healthy } from "./balance/health.ts";
 import { Lengths } from "./balance/lengths.ts";
 import { type BackendLoad, type PolicyName, place } from "./balance/placement.ts";
 import { hasRoom } from "./balance/room.ts";
+import { NO_THRASH, type Thrash } from "./balance/thrash.ts";
 import type { Backend } from "./engine.ts";
 import type { InBandLoad } from "./generate.ts";
 
@@ -35,6 +36,9 @@ export type Registered = {
   kvTokens: number | null;
   /** How many turns it may have at once. */
   admission: Admission;
+  thrash: Thrash;
+  /** When trajectories left because of it. */
+  leftAtMs: number[];
 };
 
 export type Trajectory = {
@@ -45,6 +49,8 @@ export type Trajectory = {
   contextTokens: number;
   sampledTokens: number;
   expectedTokens: number;
+  /** Calls on this backend. */
+  turnsHere: number;
 };
 
 /** A trajectory that needs a backend. `preferredId` is where it was before a restart. */
@@ -106,6 +112,8 @@ export class BackendRegistry {
       engine: null,
       kvUse: null,
       kvTokens: null,
+      thrash: NO_THRASH,
+      leftAtMs: [],
       admission: { limit: Number.POSITIVE_INFINITY, reached: false, rest: 0 },
     });
   }
@@ -128,7 +136,8 @@ export class BackendRegistry {
 
   acquire({ preferredId, ...given }: Arrival): Backend {
     const expectedTokens = this.lengths.expectedAfter(0);
-    const trajectory = { ...given, contextTokens: 0, sampledTokens: 0, expectedTokens };
+    const nothing = { contextTokens: 0, sampledTokens: 0, turnsHere: 0 };
+    const trajectory = { ...given, ...nothing, expectedTokens };
     const preferred = preferredId === null ? undefined : this.#entries.get(preferredId);
     const stays = preferred && this.#closedBecause(preferred) === null;
     const backendId = stays ? preferred.backend.id : this.#choose(trajectory, null, null, []);
@@ -148,6 +157,7 @@ export class BackendRegistry {
     if (chosen === null) return null;
     this.#leave(trajectory);
     trajectory.backendId = chosen;
+    trajectory.turnsHere = 0;
     return this.#enter(trajectory).backend;
   }
 

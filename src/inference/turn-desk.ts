@@ -1,6 +1,7 @@
 import { type ErrorBody, ServiceError } from "../errors.ts";
 import { abortable, atMost } from "../lib/abortable.ts";
 import { allowance, callFailed, callSucceeded, type HealthLimits } from "./balance/health.ts";
+import { isThrashing, mayLeave } from "./balance/thrash.ts";
 import type { Backend } from "./engine.ts";
 import type { Arrival, BackendRegistry, Registered, Trajectory } from "./registry.ts";
 import {
@@ -37,6 +38,7 @@ type Waiting = {
 type Granted = { key: CallKey; backendId: string };
 
 const SWEEP_MS = 100;
+const KEPT_MOVES = 1_000;
 /** What a probe has found to be unchanged is not probed again so soon. */
 const PROVEN_FOR_MS = 30_000;
 
@@ -106,7 +108,9 @@ export class TurnDesk implements Disposable {
   receive(event: FromTurn): void {
     if (event.type === "turn_wanted") this.#want(event);
     else this.#ended(event);
-    this.plan();
+    // Where nobody else waits there is no order to keep, and no reason to wait either.
+    if (event.type === "turn_wanted" && this.#waiting.size === 1) this.#grantAll();
+    else this.plan();
   }
 
   /** No further calls until `resume`. Those that run are ended with `abort`, to be gone on with later. */
@@ -224,6 +228,7 @@ export class TurnDesk implements Disposable {
     this.#waiting.delete(id);
     this.#granted.set(id, { key, backendId: entry.backend.id });
     entry.turns++;
+    trajectory.turnsHere++;
     const { weightVersion } = this;
     this.#tell({ type: "turn_granted", ...key, backend: entry.backend, weightVersion });
     return true;
@@ -232,6 +237,9 @@ export class TurnDesk implements Disposable {
   /** Its own, where that can still be used; otherwise it moves, or has to wait. */
   #backendFor({ failedOn }: Waiting, trajectory: Trajectory): Registered | undefined {
     const own = this.registry.get(trajectory.backendId);
+    if (own && isThrashing(own.thrash)) this.#leaveThrash(own, trajectory);
+    if (own && own.backend.id !== trajectory.backendId)
+      return this.registry.get(trajectory.backendId);
     const cause = own ? this.#leaves(own, failedOn) : "its backend is gone";
     if (cause === null) return own;
     if (this.registry.move(trajectory, cause, failedOn)) {
@@ -243,6 +251,15 @@ export class TurnDesk implements Disposable {
     return this.registry.move(trajectory, cause, [])
       ? this.registry.get(trajectory.backendId)
       : undefined;
+  }
+
+  /** Few of the smaller ones go elsewhere, where there is an elsewhere. */
+  #leaveThrash(own: Registered, trajectory: Trajectory): void {
+    const nowMs = this.#options.clock.nowMs();
+    const { live, contextTokens, leftAtMs: movedAtMs, backend } = own;
+    if (!mayLeave(trajectory, { live, contextTokens, movedAtMs }, nowMs)) return;
+    if (!this.registry.move(trajectory, `${backend.id} thrashes`, [backend.id])) return;
+    own.leftAtMs = [...movedAtMs.slice(-KEPT_MOVES), nowMs];
   }
 
   /** Why a trajectory must not go on there; null where it may. The first failure is tried again there. */

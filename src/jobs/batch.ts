@@ -23,6 +23,8 @@ export type BatchPlan = {
   oversampling: number;
   /** Share of informative groups that is expected before there is any experience. */
   expectedShare: number;
+  /** Groups that were begun more weight versions ago are ended; null where their age does not matter. */
+  maxStaleness: number | null;
   /** With more failed groups than this the batch is given up. */
   maxFailedGroups: number;
 };
@@ -32,6 +34,7 @@ export type BatchGroup = {
   seq: number;
   /** Order in which the batch begins its groups. */
   position: number;
+  startedMs: number;
   /** Null as long as it is not certain; a complete group that is `false` here is none of the batch's any more. */
   informative: boolean | null;
   complete: boolean;

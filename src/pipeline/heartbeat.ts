@@ -1,3 +1,4 @@
+import { type Every, everyInterval } from "./parts.ts";
 import type { Pool, PoolWorker } from "./pool.ts";
 
 /** Pings that a thread may leave unanswered. */
@@ -8,10 +9,15 @@ const MAX_UNANSWERED = 4;
  * goes on (SIGSTOP, a suspended machine) must not take its threads for dead.
  */
 export class Heartbeat implements Disposable {
-  readonly #timer: Timer;
+  readonly #timer: Disposable;
 
   /** @param stallMs how long a thread may give no sign of life */
-  constructor(pools: Pool[], stallMs: number, onStuck: (worker: PoolWorker) => void) {
+  constructor(
+    pools: Pool[],
+    stallMs: number,
+    onStuck: (worker: PoolWorker) => void,
+    every: Every = everyInterval,
+  ) {
     const beat = () => {
       for (const worker of pools.flatMap((pool) => pool.workers)) {
         if (worker.unanswered >= MAX_UNANSWERED) onStuck(worker);
@@ -19,10 +25,10 @@ export class Heartbeat implements Disposable {
         worker.thread.post([{ type: "ping" }]);
       }
     };
-    this.#timer = setInterval(beat, stallMs / MAX_UNANSWERED);
+    this.#timer = every(stallMs / MAX_UNANSWERED, beat);
   }
 
   [Symbol.dispose](): void {
-    clearInterval(this.#timer);
+    this.#timer[Symbol.dispose]();
   }
 }

@@ -1,6 +1,6 @@
 import { ERRORS, type ErrorBody, type ErrorCode } from "../errors.ts";
 import type { Ending } from "../jobs/job.ts";
-import type { ActiveJob, SchedulerParts } from "./parts.ts";
+import { type ActiveJob, everyInterval, type SchedulerParts } from "./parts.ts";
 import type { PoolWorker } from "./pool.ts";
 
 /** How often deadlines and unanswered ends are looked at. */
@@ -12,7 +12,7 @@ const REASONS: Record<Ending, { code: ErrorCode; message: string }> = {
   shutdown: { code: "shutting_down", message: "the service is stopping" },
 };
 
-type LadderParts = Pick<SchedulerParts, "store" | "clock" | "sandboxes" | "settings"> & {
+type LadderParts = Pick<SchedulerParts, "every" | "store" | "clock" | "sandboxes" | "settings"> & {
   active: ReadonlyMap<string, ActiveJob>;
   endOverdue(jobIds: string[]): void;
   endUnleased(jobIds: string[]): void;
@@ -28,15 +28,15 @@ type LadderParts = Pick<SchedulerParts, "store" | "clock" | "sandboxes" | "setti
  */
 export class Ladder {
   readonly #parts: LadderParts;
-  readonly #timer: Timer;
+  readonly #timer: Disposable;
 
   constructor(parts: LadderParts) {
     this.#parts = parts;
-    this.#timer = setInterval(() => this.#sweep(), SWEEP_MS);
+    this.#timer = (parts.every ?? everyInterval)(SWEEP_MS, () => this.#sweep());
   }
 
   stop(): void {
-    clearInterval(this.#timer);
+    this.#timer[Symbol.dispose]();
   }
 
   /** Tells the worker. The row stays active until it confirms. */

@@ -34,6 +34,14 @@ export interface SandboxKeeper {
   end(handle: SandboxHandle): Promise<void>;
 }
 
+/** Does something again and again until it is disposed of. A simulation has its own. */
+export type Every = (ms: number, work: () => void) => Disposable;
+
+export const everyInterval: Every = (ms, work) => {
+  const timer = setInterval(work, ms);
+  return { [Symbol.dispose]: () => clearInterval(timer) };
+};
+
 /** Whether the disk has room: for new work, and to book what has happened. */
 export interface Room {
   forWork(): boolean;
@@ -71,6 +79,9 @@ export type SchedulerParts = {
   /** Whether the node is short of memory. */
   isTight(): boolean;
   settings: SchedulerSettings;
+  every?: Every;
+  /** How many weight versions were announced after that moment; absent where nobody announces any. */
+  versionsSince?(ms: number): number;
   /** The disk that the store is on; without it there is always room. */
   room?: Room;
   /** A tick that can't be made durable: the service can't go on. */

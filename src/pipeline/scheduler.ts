@@ -90,9 +90,10 @@ export class Scheduler {
         this.#workerLost(worker, "worker_unresponsive", "no end was confirmed in time"),
     });
     const { stallMs = DEFAULT_STALL_MS } = settings;
-    this.#heartbeat = new Heartbeat(Object.values(this.pools), stallMs, (worker) =>
-      this.#workerLost(worker, "worker_unresponsive", `no sign of life for ${stallMs} ms`),
-    );
+    const silence = `no sign of life for ${stallMs} ms`;
+    const onStuck = (worker: PoolWorker) =>
+      this.#workerLost(worker, "worker_unresponsive", silence);
+    this.#heartbeat = new Heartbeat(Object.values(this.pools), stallMs, onStuck, parts.every);
     this.#ticker = new Ticker({
       store,
       ...(parts.room ? { room: parts.room } : {}),
@@ -117,6 +118,7 @@ export class Scheduler {
       operate: (work) => this.#ticker.operate(work),
       afterCommit: (effect) => this.#ticker.afterCommit(effect),
       room: () => this.#roomAheadOfRun(),
+      versionsSince: (ms) => parts.versionsSince?.(ms) ?? 0,
     });
     this.#ticker.enqueue(() => this.groups.resume());
   }

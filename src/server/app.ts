@@ -4,6 +4,7 @@ import { errorResponse } from "./error-response.ts";
 import type { ServerEnv, ServerParts } from "./parts.ts";
 import { backendRoutes } from "./routes/backends.ts";
 import { batchRoutes } from "./routes/batches.ts";
+import { docRoutes } from "./routes/docs.ts";
 import { eventRoutes } from "./routes/events.ts";
 import { groupRoutes } from "./routes/groups.ts";
 import { healthRoutes } from "./routes/health.ts";
@@ -18,6 +19,7 @@ import { weightRoutes } from "./routes/weights.ts";
 export function createApp(parts: ServerParts): Hono<ServerEnv> {
   const app = new Hono<ServerEnv>();
   app.route("/", healthRoutes(parts));
+  app.route("/", docRoutes(parts));
   app.route("/v1/rollouts", submitRoutes(parts));
   app.route("/v1/rollouts", listRoutes(parts));
   app.route("/v1/rollouts", rolloutRoutes(parts));

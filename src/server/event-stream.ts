@@ -1,4 +1,4 @@
-import type { LiveEvent } from "../pipeline/event-feed.ts";
+import type { Job } from "../jobs/job.ts";
 import { viewRollout } from "../protocol/view.ts";
 import type { ListFilter } from "../store/listing.ts";
 import type { ServerParts } from "./parts.ts";
@@ -10,6 +10,8 @@ const SLOW_READER_MS = 30_000;
 /** Live events that wait for a reader, at most; one that falls further behind is cut. */
 const MAX_LIVE = 1000;
 const PAGE = 50;
+
+type LiveEvent = Pick<Job, "id" | "stage" | "state" | "attempt">;
 
 type Parts = Pick<ServerParts, "store" | "scheduler">;
 
@@ -114,8 +116,8 @@ export class EventStream {
     return finished || live;
   }
 
-  #push(event: LiveEvent): void {
-    if (this.#live.push(event) > MAX_LIVE) this.close();
+  #push({ id, stage, state, attempt }: Job): void {
+    if (this.#live.push({ id, stage, state, attempt }) > MAX_LIVE) this.close();
     else this.#wake();
   }
 

@@ -69,7 +69,6 @@ test("a backend from before probes looked is shown as that, and only chats", () 
       in_flight: 0,
       engine: null,
       model_dir: null,
-      routed: 0,
     },
   ]);
   expect(service.registry.acquire(arrival())).not.toHaveProperty("profile");

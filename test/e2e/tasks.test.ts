@@ -13,6 +13,7 @@ import {
 } from "../support/binary.ts";
 import { jsonServer } from "../support/json-server.ts";
 import { tempDir } from "../support/temp-dir.ts";
+import { waitFor } from "../support/wait-for.ts";
 
 const EXAMPLE = resolve(import.meta.dir, "../../scripts/examples/count-words.ts");
 const DOUBLE = "print(2 * int(input()))";
@@ -232,6 +233,40 @@ test("what RUN left is scored again without the model, in another fresh sandbox"
   const [view] = JSON.parse(stdout) as [RolloutView];
   expect([exitCode, view.rescore_of, view.reward]).toEqual([0, id, 1]);
   expect([view.timings.init.active_ms, view.timings.run.active_ms]).toEqual([0, 0]);
+}, 60_000);
+
+test("after kill -9 in EVAL the tests run again in a fresh sandbox, and the model is not asked again", async () => {
+  const slow = "import time\ntime.sleep(1.5)\nprint(2 * int(input()))";
+  using own = tempDir();
+  const answer = turn("finish", { message: `\`\`\`python\n${slow}\n\`\`\`` });
+  await using model = await simulate(own.path, [{ match: "slowly", variants: [[answer]] }]);
+  const sandboxes = [...sandboxFlags(), "--driver", "bubblewrap"];
+  sandboxes.push("--bwrap", environment("ROLLOUTD_BWRAP"));
+  const row = { ...KINDS.code?.row("Double slowly."), grading: "all" };
+  const submit = (to: Service) =>
+    fetch(`${to.url}/v1/rollouts`, {
+      method: "POST",
+      body: JSON.stringify({ id: "a", instance: row }),
+    });
+  const viewAt = async (to: Service, query = "") =>
+    (await (await fetch(`${to.url}/v1/rollouts/a${query}`)).json()) as RolloutView;
+  {
+    const first = await serve(own.file("data"), [...sandboxes, "--backend", model.url]);
+    await submit(first);
+    await waitFor(async () => {
+      const { stage, state } = await viewAt(first);
+      return stage === "eval" && state === "active";
+    }, "EVAL");
+    first.signal("SIGKILL");
+    await first.exited;
+  }
+  // It has no backend, so that RUN could not be done again.
+  await using second = await serve(own.file("data"), sandboxes);
+  expect(await viewAt(second, "?wait_ms=60000")).toMatchObject({
+    state: "succeeded",
+    reward: 1,
+    attempt: 2,
+  });
 }, 60_000);
 
 test("a row that a kind of the user's refuses costs nobody anything", async () => {

@@ -21,12 +21,16 @@ describe("an engine's load", () => {
       'vllm:cache_config_info{block_size="16",num_gpu_blocks="100"} 1.0',
     ].join("\n");
     const load = { running: 7, waiting: 2, kvUse: 0.5, kvTokens: 1_600, preemptions: 7 };
-    expect(readMetrics(text)).toEqual(load);
+    const cache = { cacheQueries: null, cacheHits: null };
+    expect(readMetrics(text)).toEqual({ ...load, ...cache });
+    const counted = `${text}\nvllm:prefix_cache_queries_total 9\nvllm:prefix_cache_hits_total 4`;
+    expect(readMetrics(counted)).toMatchObject({ cacheQueries: 9, cacheHits: 4 });
   });
 
   test("is read from SGLang's, whichever separator its exporter writes, and its other routes", () => {
     const text = "sglang_num_running_reqs 5\nsglang_num_queue_reqs 1\nsglang_token_usage 0.75";
-    const unknown = { kvTokens: null, preemptions: null };
+    const cache = { cacheQueries: null, cacheHits: null };
+    const unknown = { kvTokens: null, preemptions: null, ...cache };
     expect(readMetrics(text)).toEqual({ running: 5, waiting: 1, kvUse: 0.75, ...unknown });
     expect(readLoads([{ num_reqs: 9, num_waiting_reqs: 4 }])).toEqual({
       ...{ running: 5, waiting: 4, kvUse: null, ...unknown },

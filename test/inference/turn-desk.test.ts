@@ -190,3 +190,16 @@ describe("a backend that is drained", () => {
     expect(t.registry.get("a")?.live).toBe(0);
   });
 });
+
+test("a rollout leaves a backend that thrashes, with few others, and the log says why", async () => {
+  await using t = balanceSetup();
+  for (const id of ["a", "b"]) t.registry.add((await t.simulate(id)).backend);
+  const rollouts = [t.rollout("a"), t.rollout("a")];
+  for (let turn = 0; turn < 4; turn++) for (const { turn: say } of rollouts) await say("same");
+  const entry = t.registry.get("a");
+  if (entry) entry.thrash = { baseline: 0.9, badLooks: 2 };
+  const went = [];
+  for (const { turn: say } of rollouts) went.push((await say("same")).backendId);
+  expect(went).toEqual(["b", "a"]);
+  expect(t.registry.decisions.last(1)).toMatchObject([{ from: "a", cause: "a thrashes" }]);
+});

@@ -6,7 +6,7 @@ import { parseBody } from "../../protocol/parse.ts";
 import { readJson } from "../body.ts";
 import type { ServerEnv, ServerParts } from "../parts.ts";
 
-const addSchema = z.strictObject({
+export const addSchema = z.strictObject({
   url: z.url({ protocol: /^https?$/, error: "must be an http: or https: URL" }),
   model: z.string().min(1).optional(),
   model_dir: z.string().startsWith("/", "must be an absolute path").optional(),
@@ -18,11 +18,11 @@ const addSchema = z.strictObject({
 });
 
 /** What becomes of the trajectories on a backend that leaves: they end there, or move at their next turn. */
-const leavingSchema = z.strictObject({
+export const leavingSchema = z.strictObject({
   trajectories: z.enum(["finish", "move"]).default("finish"),
 });
 
-const decisionsSchema = z.strictObject({
+export const decisionsSchema = z.strictObject({
   limit: z.coerce.number().int().min(1).max(512).default(50),
 });
 

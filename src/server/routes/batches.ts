@@ -14,7 +14,7 @@ const wait = z.coerce.number().int().min(0).max(600_000).default(0);
 const waitQuery = z.strictObject({ wait_ms: wait });
 const cursor = z.coerce.number().int().min(0).default(0);
 
-const listQuery = z.strictObject({
+export const batchListQuery = z.strictObject({
   after: cursor,
   limit: z.coerce.number().int().min(1).max(1000).default(100),
   state: z
@@ -24,7 +24,7 @@ const listQuery = z.strictObject({
     .optional(),
 });
 
-const groupsQuery = z.strictObject({
+export const groupsQuery = z.strictObject({
   after: cursor,
   limit: z.coerce.number().int().min(1).max(100).default(10),
   wait_ms: wait,
@@ -43,7 +43,7 @@ export function batchRoutes(parts: ServerParts) {
   });
 
   app.get("/", (c) => {
-    const { after, limit, state: states } = parseBody(listQuery, c.req.query());
+    const { after, limit, state: states } = parseBody(batchListQuery, c.req.query());
     const rows = store.batches.list({ after, limit, ...(states ? { states } : {}) });
     return c.json({ batches: rows.map(view), next: rows.at(-1)?.seq ?? after });
   });

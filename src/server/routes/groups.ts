@@ -15,9 +15,9 @@ export const groupQuery = {
   advantages: advantagesQuery,
   trajectories: z.stringbool().default(false),
 };
-const readQuery = z.strictObject({ wait_ms: wait, ...groupQuery });
+export const groupReadQuery = z.strictObject({ wait_ms: wait, ...groupQuery });
 
-const listQuery = z.strictObject({
+export const groupListQuery = z.strictObject({
   after: z.coerce.number().int().min(0).default(0),
   limit: z.coerce.number().int().min(1).max(1000).default(100),
   state: z
@@ -28,7 +28,7 @@ const listQuery = z.strictObject({
   ...groupQuery,
 });
 
-export type GroupQuery = Pick<z.infer<typeof readQuery>, "advantages" | "trajectories">;
+export type GroupQuery = Pick<z.infer<typeof groupReadQuery>, "advantages" | "trajectories">;
 
 export function groupRoutes(parts: ServerParts) {
   const { store, scheduler } = parts;
@@ -36,7 +36,7 @@ export function groupRoutes(parts: ServerParts) {
   const app = new Hono<ServerEnv>();
 
   app.post("/", async (c) => {
-    const query = parseBody(readQuery, c.req.query());
+    const query = parseBody(groupReadQuery, c.req.query());
     const body = parseBody(groupRequestSchema, await readJson(c.req.raw, parts.maxBodyBytes));
     const { id, created } = await groups.submit(parts.acceptGroup(body));
     await waitFinal(c, id, query.wait_ms);
@@ -44,14 +44,14 @@ export function groupRoutes(parts: ServerParts) {
   });
 
   app.get("/", (c) => {
-    const { after, limit, state: states, ...query } = parseBody(listQuery, c.req.query());
+    const { after, limit, state: states, ...query } = parseBody(groupListQuery, c.req.query());
     const rows = store.groups.list({ after, limit, ...(states ? { states } : {}) });
     const views = rows.map((row) => describe(parts, row, query));
     return c.json({ groups: views, next: rows.at(-1)?.seq ?? after });
   });
 
   app.get("/:id", async (c) => {
-    const query = parseBody(readQuery, c.req.query());
+    const query = parseBody(groupReadQuery, c.req.query());
     const id = c.req.param("id");
     await waitFinal(c, id, query.wait_ms);
     return c.json(describe(parts, find(id), query));
@@ -59,7 +59,7 @@ export function groupRoutes(parts: ServerParts) {
 
   /** Ends the group and its rollouts; with `wait_ms` also waits until nothing of it runs. */
   app.delete("/:id", async (c) => {
-    const query = parseBody(readQuery, c.req.query());
+    const query = parseBody(groupReadQuery, c.req.query());
     const id = c.req.param("id");
     if (!(await groups.cancel(id))) throw unknown(id);
     const until = performance.now() + query.wait_ms;

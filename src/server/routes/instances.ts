@@ -6,7 +6,7 @@ import type { ServerEnv, ServerParts } from "../parts.ts";
 
 const share = z.coerce.number().min(0).max(1).optional();
 
-const listQuery = z.strictObject({
+export const instanceQuery = z.strictObject({
   data_source: z.string().optional(),
   mean_at_least: share,
   mean_at_most: share,
@@ -20,7 +20,7 @@ export function instanceRoutes({ store }: ServerParts) {
   const app = new Hono<ServerEnv>();
 
   app.get("/", (c) => {
-    const query = parseBody(listQuery, c.req.query());
+    const query = parseBody(instanceQuery, c.req.query());
     const { data_source, mean_at_least, mean_at_most, min_rollouts, after, limit } = query;
     const rows = store.instances.list({
       ...{ after, limit },

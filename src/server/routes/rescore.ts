@@ -12,7 +12,7 @@ import { rescoreOf } from "../rescore.ts";
 import { waitFinal } from "../wait.ts";
 
 /** The same id again is the same rescore. */
-const rescoreSchema = z.strictObject({ id: rolloutIdSchema.optional() });
+export const rescoreSchema = z.strictObject({ id: rolloutIdSchema.optional() });
 
 /** Scoring again what a rollout left, without its model. */
 export function rescoreRoutes(parts: ServerParts) {

@@ -15,8 +15,8 @@ const version = z.preprocess(
   z.string().regex(/^[\x21-\x7e]{1,256}$/, "must be a number, or 1-256 printable characters"),
 );
 
-const announceSchema = z.strictObject({ version, mode, wait_ms });
-const pauseSchema = z.strictObject({ mode, wait_ms });
+export const announceSchema = z.strictObject({ version, mode, wait_ms });
+export const pauseSchema = z.strictObject({ mode, wait_ms });
 
 const HISTORY = 100;
 

@@ -99,7 +99,6 @@ export function parseSweRow(raw: Record<string, unknown>): SweInstance {
     problem: row.problem_statement ?? "",
     folder: row.folder ?? "/testbed",
     image: row.image ?? row.docker_image ?? row.image_name ?? null,
-    probes: row.probes ?? true,
   };
   if (collection === "r2egym") return { ...shared, ...r2eParts(row) };
   const lists = {
@@ -110,6 +109,7 @@ export function parseSweRow(raw: Record<string, unknown>): SweInstance {
   const testPatch = row.test_patch ?? "";
   const isSmith = collection === "swesmith";
   const files = [...new Set(lists.failToPass.map((name) => name.split("::")[0] ?? ""))];
+  const tests = testPlan(row, isSmith, testPatch, lists);
   return {
     ...shared,
     baseCommit: isSmith ? null : (row.base_commit ?? null),
@@ -117,8 +117,10 @@ export function parseSweRow(raw: Record<string, unknown>): SweInstance {
     bug: isSmith ? required(row.patch, "patch") : null,
     solution: isSmith ? null : (row.patch ?? null),
     hidden: isSmith ? files : [],
-    tests: testPlan(row, isSmith, testPatch, lists),
+    tests,
     grading: { lists },
+    // Where tests are chosen by name, ours would not be.
+    probes: row.probes ?? !("targets" in tests && tests.targets[0] === "-k"),
   };
 }
 
@@ -186,7 +188,8 @@ function testPlan(row: Row, isSmith: boolean, testPatch: string, lists: TestList
       mend,
     });
   }
-  const targets = targetsOf(testPatch).map(suite?.target ?? ((path) => path));
+  const selected = command ? null : (suite?.select?.(testPatch) ?? null);
+  const targets = selected ?? targetsOf(testPatch).map(suite?.target ?? ((path) => path));
   return { format: known, timeoutMs, command: chosen, targets };
 }
 

@@ -6,6 +6,8 @@ export type Suite = {
   command(version: string): string;
   /** What the runner is given for a test file. */
   target?(path: string): string;
+  /** What it is given instead of files; null where it is files after all. */
+  select?(testPatch: string): string[] | null;
 };
 
 const PYTEST = "pytest -rA";
@@ -53,8 +55,8 @@ const SUITES: Record<string, Suite> = {
     "sympy",
     "PYTHONWARNINGS='ignore::UserWarning,ignore::SyntaxWarning' bin/test -C --verbose",
   ),
-  "bokeh/bokeh": pytest("pytest", "pytest -rA -n0 -p no:cacheprovider"),
-  "conan-io/conan": pytest("pytest", "pytest -n0 -rA"),
+  "bokeh/bokeh": pytest("pytest", "pytest -rA -n0"),
+  "conan-io/conan": pytest("pytest", 'PYTHONPATH="$PYTHONPATH:$PWD" pytest -n0 -rA'),
   "dask/dask": pytest("pytest", "pytest -n0 -rA --color=no"),
   "facebookresearch/hydra": pytest("pytest", "pytest -rA --tb=long"),
   "getmoto/moto": pytest("pytest", "pytest -n0 -rA"),
@@ -66,7 +68,15 @@ const SUITES: Record<string, Suite> = {
     "pytest-either-end",
     "pytest -rA --tb=short -vv -o console_output_style=classic --no-header",
   ),
-  "python/mypy": pytest("pytest", "pytest -n0 -rA"),
+  "python/mypy": {
+    format: "pytest",
+    command: (version) => (/^1\.([789]|1\d)/.test(version) ? PYTEST : "pytest -n0 -rA"),
+    // Most of its tests are cases in data files, which are chosen by name.
+    select(testPatch) {
+      const cases = [...testPatch.matchAll(/\[case ([^\]]+)\]/g)].map(([, name = ""]) => name);
+      return cases.length === 0 ? null : ["-k", cases.join(" or ")];
+    },
+  },
 };
 
 /** Null for a repository that no harness here knows. */

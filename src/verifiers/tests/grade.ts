@@ -93,12 +93,20 @@ export function gradeTests(
  * as long as they agree.
  */
 function statusOf(name: string, statuses: TestStatuses): TestStatus | undefined {
-  const exact = statuses.get(name);
+  const exact = statuses.get(name) ?? statuses.get(escaped(name));
   if (exact !== undefined || count(name, "[") <= count(name, "]")) return exact;
   const found = [...statuses].filter(([full]) => full.startsWith(name)).map(([, status]) => status);
   const agree =
     new Set(found.map((status) => status === "passed" || status === "xfail")).size === 1;
   return agree ? found[0] : undefined;
+}
+
+/** As pytest prints parameters that are not ASCII; some published lists have them decoded. */
+function escaped(name: string): string {
+  return name.replace(/[^\x20-\x7e]/g, (char) => {
+    const code = char.charCodeAt(0).toString(16);
+    return code.length > 2 ? `\\u${code.padStart(4, "0")}` : `\\x${code.padStart(2, "0")}`;
+  });
 }
 
 function count(text: string, part: string): number {

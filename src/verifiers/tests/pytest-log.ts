@@ -52,7 +52,8 @@ export function parsePytestEitherEnd(log: string): TestLine[] {
     .flatMap((line) => {
       const words = line.trim().split(/\s+/);
       if (SUMMARY_LINE.test(line)) return shortLine(line, (name) => name);
-      return words.length === 2 ? lineOf(words[1], words[0] ?? "", words[0] ?? "") : [];
+      const [name = ""] = words;
+      return name.includes("::") ? lineOf(words.at(-1), name, words.slice(0, -1).join(" ")) : [];
     });
 }
 

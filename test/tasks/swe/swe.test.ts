@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { DriverName } from "../../../src/sandbox/sandbox.ts";
-import { type Bundle, EXEC, setup } from "../../sandbox/setup.ts";
+import { attachSandbox } from "../../../src/sandbox/attach.ts";
+import type { DriverName, Sandbox } from "../../../src/sandbox/sandbox.ts";
+import { swe } from "../../../src/tasks/swe/swe.ts";
+import { type Bundle, EXEC, NO_ABORT, setup } from "../../sandbox/setup.ts";
 import { failureOf } from "../../support/failure.ts";
+import { evalContext } from "../../support/task-context.ts";
 import { evaluate, outcomeOf, prepared, rollOut } from "./setup.ts";
 import { SOLUTION, SOLVE, type Tally, tallyImage } from "./tally.ts";
 
@@ -162,6 +165,50 @@ git checkout ${tally.row.base_commit} tests/test_sums.py
     const row = { ...rest, eval_script: script };
     expect(await evaluate(bundle, row, outcomeOf(SOLUTION))).toMatchObject({ reward: 1 });
     expect(await evaluate(bundle, row, outcomeOf(WRONG))).toMatchObject({ reward: 0 });
+  });
+});
+
+describe("a row of R2E-Gym", () => {
+  const row = () => ({
+    data_source: "r2egym",
+    data_kind: "r2egym",
+    instance_id: "tally_final_abc",
+    docker_image: tally.image,
+    image: tally.image,
+    problem_statement: "The median is wrong.",
+    expected_output_json: JSON.stringify({ test_even: "PASSED", test_known: "FAILED" }),
+  });
+  const hidden = {
+    "/r2e_tests/test_1.py":
+      "from tally import median\n\n\ndef test_even():\n    assert median([1, 2]) == 1.5\n\n\ndef test_known():\n    assert 0\n",
+    "/testbed/run_tests.sh": "python -m pytest -rA r2e_tests\n",
+  };
+
+  /** As an image of theirs has it. */
+  async function imaged(): Promise<Sandbox> {
+    const sandbox = await attachSandbox(await bundle.start({ image: tally.image }));
+    for (const [path, text] of Object.entries(hidden)) await sandbox.writeFile(path, text);
+    return sandbox;
+  }
+
+  test("hides the image's tests from the agent", async () => {
+    const sandbox = await imaged();
+    await swe.init(swe.parse(row()), sandbox, NO_ABORT);
+    const { stdout } = await sandbox.exec(["bash", "-c", "ls -A /r2e_tests run_tests.sh"], AT);
+    expect(stdout).toBe("/r2e_tests:\n");
+  });
+
+  test("counts where every test comes out as expected, a failing one as well", async () => {
+    const rewards = [];
+    for (const patch of [SOLUTION, WRONG]) {
+      const context = evalContext({ sandbox: await imaged() });
+      const { reward, rule } = await swe.evaluate(swe.parse(row()), outcomeOf(patch), context);
+      rewards.push([reward, rule]);
+    }
+    expect(rewards).toEqual([
+      [1, "tests_passed"],
+      [0, "tests_failed"],
+    ]);
   });
 });
 

@@ -1,0 +1,52 @@
+import { expect, test } from "bun:test";
+import { waitFor } from "../support/wait-for.ts";
+import { ECHO, setup } from "./setup.ts";
+
+async function metrics(t: ReturnType<typeof setup>): Promise<Map<string, number>> {
+  const text = await (await t.app.request("/metrics", {}, t.env)).text();
+  const lines = text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
+  return new Map(
+    lines.map((line) => {
+      const at = line.lastIndexOf(" ");
+      return [line.slice(0, at), Number(line.slice(at + 1))];
+    }),
+  );
+}
+
+test("metrics count what ended and why, and say how the service stands", async () => {
+  await using t = setup();
+  await t.send("POST", "/v1/rollouts?wait_ms=20000", ECHO);
+  const after = await metrics(t);
+  expect(after.get('rolloutd_finished_total{state="succeeded"}')).toBe(1);
+  expect(after.get('rolloutd_slots_free{stage="run"}')).toBe(8);
+  expect(after.get("process_resident_memory_bytes")).toBeGreaterThan(1e6);
+  expect([...after.values()].every(Number.isFinite)).toBe(true);
+});
+
+test("a failed attempt is counted by its class, whether another one follows or not", async () => {
+  await using t = setup({ held: true });
+  await t.send("POST", "/v1/rollouts", { ...ECHO, id: "a", num_attempts: 2 });
+  const error = {
+    code: "sandbox_died",
+    message: "x",
+    boundary: "sandbox",
+    retryable: true,
+  } as const;
+  for (let attempt = 1; attempt <= 2; attempt++) {
+    const [thread, start] = await waitFor(() => {
+      for (const thread of t.threads) {
+        const start = thread.starts().find((candidate) => candidate.attempt === attempt);
+        if (start) return [thread, start] as const;
+      }
+      return null;
+    }, `attempt ${attempt}`);
+    thread.finish(start, { error });
+    t.clock.aheadMs += 60_000;
+  }
+  await t.send("GET", "/v1/rollouts/a?wait_ms=20000");
+  const labels = (retried: boolean) =>
+    `rolloutd_failures_total{code="sandbox_died",boundary="sandbox",stage="init",retried="${retried}"}`;
+  const after = await metrics(t);
+  expect([after.get(labels(true)), after.get(labels(false))]).toEqual([1, 1]);
+  expect(after.get("rolloutd_retries_total")).toBe(1);
+});
