@@ -148,6 +148,7 @@ export function service(unfinished: BatchPlan["unfinished"]): Algorithm {
   const plan: BatchPlan = {
     ...{ goal: { groups: GOAL, tokens: null }, keep: "cheapest", unfinished },
     ...{ maxRollouts: null, oversampling: 2, expectedShare: 0.5, maxFailedGroups: 0 },
+    ...{ maxStaleness: null },
   };
   const rules = rulesOf({
     ...{ numSamples: SAMPLES, completeAt: SAMPLES, maxReplacements: 0 },
@@ -173,7 +174,7 @@ export function service(unfinished: BatchPlan["unfinished"]): Algorithm {
             group = begin(group, sample);
             return cluster.submit(sampleOf(seed, seq, sample));
           });
-          const entry = { seq, position: seq, informative: null, complete: false };
+          const entry = { seq, position: seq, startedMs: 0, informative: null, complete: false };
           begun.set(seq, { entry, group, rollouts });
         }
       };

@@ -4,6 +4,7 @@ import { cancelLatency } from "./cancel-latency.ts";
 import { dapo } from "./dapo.ts";
 import { demoOverhead } from "./demo-overhead.ts";
 import { evalOverhead } from "./eval-overhead.ts";
+import { groupEnd } from "./group-end.ts";
 import { ipythonRoundtrip } from "./ipython-roundtrip.ts";
 import { jobOverhead } from "./job-overhead.ts";
 import { llmTurn } from "./llm-turn.ts";
@@ -68,6 +69,11 @@ const BENCHES: Record<string, { question: string; run(): Promise<void> }> = {
     question:
       "what does a command that prints a gigabyte cost the service and the other sandboxes?",
     run: outputFlood,
+  },
+  "group-end": {
+    question:
+      "how long until 64 rollouts of a group that nobody needs any more have freed their slots?",
+    run: groupEnd,
   },
   dapo: {
     question:

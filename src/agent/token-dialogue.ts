@@ -92,9 +92,11 @@ export class TokenDialogue implements Dialogue {
       const reply = await engine.generate(backend, request, signal);
       return await model.settle(() => this.#take(reply, promptIds), signal);
     } catch (error) {
-      const kept: GenerateReply | null = partial;
+      const kept = partial as GenerateReply | null;
       const late = AbortSignal.timeout(LATE_MS);
-      this.cutOff = kept && (await model.settle(() => this.#take(kept, promptIds), late));
+      const taking = kept && model.settle(() => this.#take(kept, promptIds), late);
+      // Why the call ended matters more than a part that can't be read any more.
+      this.cutOff = (await taking?.catch(() => null)) ?? null;
       throw error;
     }
   }

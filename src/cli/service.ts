@@ -91,6 +91,7 @@ export async function startService(
       return chosen && imageOnNode(settings.images.cacheDir, chosen);
     },
     isTight: isMemoryTight,
+    versionsSince: (ms) => weights.announcedAfter(ms),
     spawn: (stage) => context.spawnWorker(stage, settings),
     settings: {
       pools: {

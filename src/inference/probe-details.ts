@@ -12,7 +12,8 @@ const STREAMED_TOKENS = 32;
 /** Where tokenizers part: runs of spaces, digits, accents, scripts, emoji, special tokens, line ends. */
 const CANONICAL = "Héllo  wörld\n\n\t  12345 don't <|im_start|>日本語🙂\u00a0<think>\r\n  end";
 
-const CANONICAL_WORDS = "Don't  hash\tthis: naïve 日本語 12345.";
+/** With the spaces that tokenizers clean up where they are told to, which makes their text another one. */
+const CANONICAL_WORDS = "Don't  hash\tthis : naïve , 日本語 12345 . Is n't it ?";
 
 const LOAD_METRIC = /^(vllm|sglang)[:_]num_(requests_running|running_reqs)\b/m;
 

@@ -58,6 +58,11 @@ export class Weights {
     return { version, paused, running: this.#desk.granted, waiting: this.#desk.waiting, history };
   }
 
+  /** How many versions were announced after that moment. */
+  announcedAfter(ms: number): number {
+    return this.#announced.filter(({ announcedMs }) => announcedMs > ms).length;
+  }
+
   /** How many versions were announced since; null for one that never was. */
   ageOf(version: string): number | null {
     const index = this.#announced.findLastIndex((known) => known.version === version);

@@ -23,6 +23,8 @@ export type BatchPlan = {
   oversampling: number;
   /** Share of informative groups that is expected before there is any experience. */
   expectedShare: number;
+  /** Groups that were begun more weight versions ago are ended; null where their age does not matter. */
+  maxStaleness: number | null;
   /** With more failed groups than this the batch is given up. */
   maxFailedGroups: number;
 };
@@ -32,6 +34,7 @@ export type BatchGroup = {
   seq: number;
   /** Order in which the batch begins its groups. */
   position: number;
+  startedMs: number;
   /** Null as long as it is not certain; a complete group that is `false` here is none of the batch's any more. */
   informative: boolean | null;
   complete: boolean;
@@ -92,7 +95,8 @@ export function unneeded(
   if (plan.unfinished !== "end") return [];
   const certain = begun.filter(({ informative }) => informative === true);
   const wanted = Math.ceil(needed * plan.oversampling);
-  if (certain.length < wanted) return [];
+  // Where there are no others, nobody has to ask what each has cost.
+  if (certain.length < wanted || begun.length <= wanted) return [];
   if (plan.keep === "first_started") {
     const last = certain.toSorted((a, b) => a.position - b.position)[wanted - 1]?.position ?? -1;
     return begun.filter(({ position }) => position > last);

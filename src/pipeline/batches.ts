@@ -35,6 +35,8 @@ export type BatchParts = {
   groups: Groups;
   operate<T>(work: () => T): Promise<T>;
   afterCommit(effect: () => void): void;
+  /** How many weight versions were announced after that moment. */
+  versionsSince(ms: number): number;
   /** How many more rollouts the pools up to RUN could take. */
   room(): number;
   settings: { carryLimitMs: number; maxQueuedJobs: number };
@@ -168,6 +170,7 @@ export class Batches {
   #step(batch: LiveBatch): void {
     const { plan } = batch;
     const { store, afterCommit } = this.#parts;
+    this.#endStale(batch);
     const ready = deliverable(plan, this.#needed(batch), [...batch.begun.values()]);
     for (const { seq } of ready) {
       if (this.#needed(batch) === 0) break;
@@ -180,6 +183,18 @@ export class Batches {
     if (needed === 0) this.#finish(batch, "complete", null);
     else if (batch.failed > plan.maxFailedGroups) this.#giveUp(batch);
     else this.#goOn(batch, needed);
+  }
+
+  /** Ends groups that were begun under weights that are too old, and no longer counts those that are complete. */
+  #endStale(batch: LiveBatch): void {
+    const { groups, versionsSince } = this.#parts;
+    const { maxStaleness } = batch.plan;
+    if (maxStaleness === null) return;
+    for (const { seq, startedMs } of [...batch.begun.values()]) {
+      if (versionsSince(startedMs) <= maxStaleness) continue;
+      batch.begun.delete(seq);
+      groups.end(seq, "ended", `it was begun more than ${maxStaleness} weight versions ago`);
+    }
   }
 
   #goOn(batch: LiveBatch, needed: number): void {
@@ -210,7 +225,9 @@ export class Batches {
       if (!row) return;
       batch.waiting--;
       const { seq, position } = row;
-      batch.begun.set(seq, { seq, position: position ?? 0, informative: null, complete: false });
+      const startedMs = row.started_ms ?? this.#parts.clock.nowMs();
+      const place = { seq, position: position ?? 0, startedMs };
+      batch.begun.set(seq, { ...place, informative: null, complete: false });
       groups.begin(row);
       free -= groups.openRollouts(seq);
     }
@@ -327,7 +344,11 @@ export class Batches {
     for (const submission of submissions) {
       const taken = (id: string) => store.groups.byId(id) !== null;
       const id = freeId(`${row.id}-${position}`, taken);
-      groups.insert({ ...submission, id }, { seq: row.seq, position: position++ });
+      const { template } = submission;
+      const labels = { batch: row.id, ...template.row.labels };
+      const labelled = { ...template, row: { ...template.row, labels } };
+      const place = { seq: row.seq, position: position++ };
+      groups.insert({ ...submission, id, template: labelled }, place);
     }
   }
 
@@ -336,9 +357,10 @@ export class Batches {
     const { plan } = JSON.parse(row.options) as { plan: BatchPlan };
     const begun = store.batches.begun(row.seq).map((group): [number, BatchGroup] => {
       const { seq, position, informative } = group;
+      const place = { seq, position: position ?? 0, startedMs: group.started_ms ?? 0 };
       const complete = informative === 1;
       const known = complete ? true : groups.informative(seq);
-      return [seq, { seq, position: position ?? 0, informative: known, complete }];
+      return [seq, { ...place, informative: known, complete }];
     });
     const counts = { waiting: 0, decided: 0, informative: 0, failed: 0 };
     for (const { state, informative, count } of store.batches.groupCounts(row.seq)) {

@@ -31,6 +31,7 @@ export function memberJob(
       instance: group.instance,
       options: JSON.stringify({ ...options, sampling }),
       member: { groupSeq: group.seq, sample },
+      labels: { group: group.id, ...template.row.labels },
     },
   };
 }

@@ -80,6 +80,8 @@ export type SchedulerParts = {
   isTight(): boolean;
   settings: SchedulerSettings;
   every?: Every;
+  /** How many weight versions were announced after that moment; absent where nobody announces any. */
+  versionsSince?(ms: number): number;
   /** The disk that the store is on; without it there is always room. */
   room?: Room;
   /** A tick that can't be made durable: the service can't go on. */

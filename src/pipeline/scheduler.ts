@@ -1,24 +1,23 @@
 import { type ErrorBody, ServiceError } from "../errors.ts";
-import type { Backend } from "../inference/engine.ts";
 import type { ToTurn } from "../inference/turn-messages.ts";
-import { createJob, type Ending, isFinal, type Job, type Stage } from "../jobs/job.ts";
+import { type Ending, isFinal, type Job, type Stage } from "../jobs/job.ts";
 import { type JobEvent, transition } from "../jobs/transitions.ts";
 import type { SandboxHandle } from "../sandbox/sandbox.ts";
 import { toJob } from "../store/rows.ts";
 import type { JobResult } from "../store/store.ts";
 import type { JobRow } from "../store/tables.ts";
-import { newAmong } from "./admission.ts";
 import { Batches } from "./batches.ts";
 import { EventFeed } from "./event-feed.ts";
-import { FairShare } from "./fair-share.ts";
 import { Groups } from "./groups.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import { ImageGate } from "./image-gate.ts";
+import { Intake } from "./intake.ts";
 import { Ladder } from "./ladder.ts";
 import type { FromWorker, StageFinished } from "./messages.ts";
 import { Parking } from "./parking.ts";
 import type { ActiveJob, SchedulerParts, Submission, Submitted } from "./parts.ts";
 import { Pool, type PoolWorker } from "./pool.ts";
+import { Slots } from "./slots.ts";
 import { Ticker } from "./ticker.ts";
 import { Waiters } from "./waiters.ts";
 import { WarmPool } from "./warm-pool.ts";
@@ -41,14 +40,14 @@ export class Scheduler {
   readonly batches: Batches;
   readonly #parts: SchedulerParts;
   readonly #ticker: Ticker;
+  readonly #intake: Intake;
   readonly #ladder: Ladder;
   readonly #parking: Parking;
   readonly #images: ImageGate;
   readonly #warm: WarmPool;
-  readonly #share = new FairShare();
+  readonly #slots: Slots;
   readonly #heartbeat: Heartbeat;
   #draining = false;
-  #unfinished: number;
   /** Answers of attempts that were over. */
   staleAnswers = 0;
 
@@ -64,7 +63,11 @@ export class Scheduler {
         onCrash: (worker, reason) => this.#workerLost(worker, "worker_crashed", reason),
       });
     this.pools = { init: pool("init"), run: pool("run"), eval: pool("eval") };
-    this.#unfinished = store.unfinishedCounts().reduce((sum, row) => sum + row.count, 0);
+    this.#intake = new Intake({
+      ...parts,
+      closed: () => this.#draining,
+      tell: (job) => this.#tell(job),
+    });
     this.#parking = new Parking(sandboxes, (jobId, error) =>
       this.#ticker.enqueue(() => this.#sandboxLost(jobId, error)),
     );
@@ -76,6 +79,11 @@ export class Scheduler {
       end: (handle) => this.#parking.end(handle),
       isTight: parts.isTight,
       wake: () => this.#ticker.enqueue(() => {}),
+    });
+    this.#slots = new Slots({
+      ...parts,
+      ...{ pools: this.pools, active: this.active, parking: this.#parking },
+      ...{ images: this.#images, warm: this.#warm, tell: (job) => this.#tell(job) },
     });
     this.#ladder = new Ladder({
       ...parts,
@@ -109,21 +117,22 @@ export class Scheduler {
       ...parts,
       operate: (work) => this.#ticker.operate(work),
       afterCommit: (effect) => this.#ticker.afterCommit(effect),
-      expectRoom: (count) => this.#expectRoom(count),
-      insertJob: (submission) => this.#insert(submission),
+      expectRoom: (count) => this.#intake.expectRoom(count),
+      insertJob: (submission) => this.#intake.insert(submission),
       endJob: (id) => this.#requestEnd(id, "cancel"),
     });
     this.batches = new Batches({
       ...{ store, clock: parts.clock, groups: this.groups, settings },
       operate: (work) => this.#ticker.operate(work),
       afterCommit: (effect) => this.#ticker.afterCommit(effect),
-      room: () => this.#roomAheadOfRun(),
+      room: () => this.#slots.roomAheadOfRun(),
+      versionsSince: (ms) => parts.versionsSince?.(ms) ?? 0,
     });
     this.#ticker.enqueue(() => this.groups.resume());
   }
 
   get unfinished(): number {
-    return this.#unfinished;
+    return this.#intake.unfinished;
   }
 
   get draining(): boolean {
@@ -133,10 +142,10 @@ export class Scheduler {
   /** Accepts all of `submissions`, or none. Resolves when they are durable. */
   async submit(submissions: Submission[]): Promise<Submitted[]> {
     // Said at once: on a full disk a tick waits.
-    this.#expectDisk();
+    this.#intake.expectDisk();
     return this.#ticker.operate(() => {
-      const fresh = this.#admit(submissions);
-      for (const submission of fresh) this.#insert(submission);
+      const fresh = this.#intake.admit(submissions);
+      for (const submission of fresh) this.#intake.insert(submission);
       return submissions.map((submission) => ({
         id: submission.job.id,
         created: fresh.has(submission),
@@ -146,35 +155,8 @@ export class Scheduler {
 
   /** What `submit` would do, without doing it. */
   dryRun(submissions: Submission[]): Submitted[] {
-    const fresh = this.#admit(submissions);
+    const fresh = this.#intake.admit(submissions);
     return submissions.map((one) => ({ id: one.job.id, created: fresh.has(one) }));
-  }
-
-  #admit(submissions: Submission[]): Set<Submission> {
-    const fresh = newAmong(this.#parts.store, submissions);
-    this.#expectRoom(fresh.size);
-    return fresh;
-  }
-
-  #expectDisk(): void {
-    if (this.#parts.room?.forWork() !== false) return;
-    const mend = "free space on the disk of data_dir; running rollouts go on";
-    throw new ServiceError("disk_full", "the disk is nearly full", { mend });
-  }
-
-  #expectRoom(count: number): void {
-    if (this.#draining) throw new ServiceError("shutting_down", "the service is stopping");
-    this.#expectDisk();
-    if (this.#unfinished + count <= this.#parts.settings.maxQueuedJobs) return;
-    const message = `the queue is full (${this.#unfinished} unfinished jobs)`;
-    throw new ServiceError("queue_full", message, { mend: "submit again later" });
-  }
-
-  #insert({ job, row }: Submission): number {
-    this.#unfinished++;
-    const created = createJob(job, this.#parts.clock.nowMs());
-    this.#tell(created);
-    return this.#parts.store.insertJob(created, row);
   }
 
   /** The first rung of the ladder, for one job. Null when it does not exist. */
@@ -251,107 +233,10 @@ export class Scheduler {
     return { handedBack };
   }
 
-  /** Later stages first: what has begun is finished before more is begun. */
   #fillSlots(): void {
     if (this.#draining) return;
     this.batches.replenish();
-    this.#fill("eval");
-    this.#fill("run");
-    if (this.#parts.room?.forWork() === false) return;
-    // Jobs that have to wait for their image may have kept others out of the list.
-    while (this.#fill("init")) {}
-    const { starting, ahead } = this.#sandboxesAhead();
-    this.#warm.tend(starting, this.#parts.settings.maxSandboxesAhead - ahead);
-  }
-
-  /** Returns whether more jobs are barred than before. */
-  #fill(stage: Stage): boolean {
-    const isInit = stage === "init";
-    const limit = this.pools[stage].freeSlots() + (isInit ? this.#images.fetching : 0);
-    if (limit <= 0) return false;
-    let starts = isInit ? this.#sandboxStartsAllowed() : limit;
-    const sandbox = starts > 0;
-    const backend = stage !== "run" || this.#parts.backends.available();
-    const barred = isInit ? this.#images.barred : [];
-    const filter = { stage, limit, sandbox, backend, barred };
-    for (const row of this.#share.candidates(this.#parts.store, this.active, filter)) {
-      if (row.uses_sandbox && starts <= 0) continue;
-      const next = isInit && row.uses_sandbox ? this.#images.enter(row.image ?? "") : "start";
-      if (next === "wait") continue;
-      // Each that is placed may take the room of the next.
-      if (stage === "run" && row.needs_backend && !this.#parts.backends.available()) continue;
-      if (next === "start") starts -= row.uses_sandbox;
-      this.#claim(row, next === "fetch");
-    }
-    return isInit && this.#images.barred.length > barred.length;
-  }
-
-  /** How many more rollouts would find a slot of RUN, or be made ready for one. */
-  #roomAheadOfRun(): number {
-    const { init, run } = this.pools;
-    const starting = this.#parts.settings.pools.init.slots - init.freeSlots();
-    const room = run.freeSlots() + this.#parts.settings.maxSandboxesAhead - starting;
-    return room - this.#parts.store.batches.pendingAheadOfRun(Math.max(1, room));
-  }
-
-  /** Few start at once, because a start is heavy on the node; and not too many wait without running. */
-  #sandboxStartsAllowed(): number {
-    const { startsAtOnce, maxSandboxesAhead } = this.#parts.settings;
-    const { starting, ahead } = this.#sandboxesAhead();
-    return Math.min(startsAtOnce - starting, maxSandboxesAhead - ahead);
-  }
-
-  #sandboxesAhead(): { starting: number; ahead: number } {
-    let starting = 0;
-    for (const { job, usesSandbox, fetching } of this.active.values()) {
-      if (usesSandbox && job.stage === "init" && !fetching) starting++;
-    }
-    return { starting, ahead: starting + this.#parking.waitingFor("run") };
-  }
-
-  #claim(row: JobRow, fetching: boolean): void {
-    const job = transition(toJob(row), { type: "stage_started" }, this.#parts.clock.nowMs());
-    const needsBackend = job.stage === "run" && row.needs_backend === 1;
-    const backend = needsBackend ? this.#placeOf(row) : null;
-    const handle = this.#parking.take(job.id);
-    const image = row.image ?? "";
-    const startsSandbox = job.stage === "init" && row.uses_sandbox === 1;
-    const warm = startsSandbox && !fetching ? this.#warm.take(image) : null;
-    const worker = this.pools[job.stage].start({
-      type: "start",
-      jobId: job.id,
-      attempt: job.attempt,
-      stage: job.stage,
-      taskKind: row.task_kind,
-      instance: row.instance,
-      options: row.options,
-      handle,
-      warm,
-      backend,
-      outcome: row.outcome,
-    });
-    this.#parts.store.updateJob(row.seq, job, backend ? { backendId: backend.id } : {});
-    this.#tell(job);
-    this.active.set(job.id, {
-      seq: row.seq,
-      client: row.client,
-      job,
-      usesSandbox: row.uses_sandbox === 1,
-      image,
-      fetching,
-      worker,
-      backendId: backend?.id ?? null,
-      handles: [handle, warm?.handle ?? null].filter((it) => it !== null),
-      endAskedMs: null,
-      killed: false,
-    });
-  }
-
-  /** Rollouts of the same instance are a group. */
-  #placeOf(row: JobRow): Backend {
-    const { id: jobId, seq: ordinal, backend_id: preferredId, instance, group_seq } = row;
-    const group = group_seq === null ? Bun.hash(instance).toString(36) : `group ${group_seq}`;
-    return this.#parts.backends.acquire({ jobId, ordinal, group, preferredId });
+    this.#slots.fill();
   }
 
   /** To the thread that works on a job. Nothing of it is durable, so it waits for no commit. */
@@ -441,7 +326,7 @@ export class Scheduler {
     if (sandbox && !goesOn) this.#parking.end(sandbox);
     this.#tell(next);
     if (!isFinal(next)) return;
-    this.#unfinished--;
+    this.#intake.unfinished--;
     this.groups.jobEnded(seq);
     this.#ticker.afterCommit(() => this.waiters.notify(next.id));
   }

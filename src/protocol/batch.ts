@@ -25,6 +25,8 @@ const batchShape = {
   oversampling: z.number().min(1).max(100).optional(),
   expected_share: z.number().gt(0).max(1).optional(),
   max_failed_groups: z.int().min(0).optional(),
+  /** Groups that were begun more weight versions ago are ended. */
+  max_staleness: z.int().min(0).optional(),
 };
 
 export const batchRequestSchema = z.strictObject({
@@ -48,7 +50,7 @@ export type GroupBase = Omit<GroupRequest, "id" | "instance">;
 export function splitBatch(request: BatchRequest): { plan: BatchPlan; base: GroupBase } {
   const { id: _id, instances: _instances, open: _open, carry_from: _from, ...others } = request;
   const { goal, keep, unfinished, max_rollouts, oversampling, ...rest } = others;
-  const { expected_share, max_failed_groups, ...base } = rest;
+  const { expected_share, max_failed_groups, max_staleness, ...base } = rest;
   const plan: BatchPlan = {
     goal: { groups: goal.groups, tokens: goal.tokens ?? null },
     keep: keep ?? "cheapest",
@@ -56,6 +58,7 @@ export function splitBatch(request: BatchRequest): { plan: BatchPlan; base: Grou
     maxRollouts: max_rollouts ?? null,
     oversampling: oversampling ?? 2,
     expectedShare: expected_share ?? 0.5,
+    maxStaleness: max_staleness ?? null,
     maxFailedGroups: max_failed_groups ?? Math.max(8, goal.groups),
   };
   return { plan, base };

@@ -39,6 +39,7 @@ static char *append_number(char *to, u64 n) {
   return to;
 }
 
+/* `what` is one of the texts below, and short. */
 static void check(long result, const char *what) {
   static char text[256];
   if (result >= 0) return;
@@ -112,6 +113,6 @@ void begin(long *stack) {
   check(sys(CHDIR, "/", 0, 0, 0), "/");
   long pid = sys(FORK, 0, 0, 0, 0);
   check(pid, "fork");
-  if (pid == 0) check(sys(EXECVE, argv[5], argv + 5, environment, 0), argv[5]);
+  if (pid == 0) check(sys(EXECVE, argv[5], argv + 5, environment, 0), "to run the starter");
   keep(pid);
 }

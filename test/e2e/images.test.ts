@@ -56,7 +56,8 @@ describe("jobs of the compiled binary", () => {
     const sif = t.dir.file("base.sif");
     await makeSif(APPTAINER, environment("ROLLOUTD_IMAGE"), sif);
     await using engine = await simulate(t.dir.path, SCRIPTS);
-    const flags = [...t.flags, "--image", sif, "--backend", engine.url];
+    const used = ["--image", sif, "--backend", engine.url, "--warm-sandboxes", "0"];
+    const flags = [...t.flags, ...used];
     await using service = await serve(t.dir.file("data"), flags);
     const submit = async (problem: string, more: object = {}) => {
       const body = JSON.stringify({ instance: mathRow(problem, "42"), ...more });

@@ -38,7 +38,8 @@ test("a job that goes beyond a limit fails by it, in its time, and leaves nothin
   await using service = await serve(data, [
     ...[...sandboxFlags(), "--backend", engine.url],
     ...["--sandbox-memory-bytes", `${limits.memory}`, "--sandbox-disk-bytes", `${limits.disk}`],
-    ...["--sandbox-processes", `${limits.processes}`],
+    // None kept ready, so that nothing is to be left.
+    ...["--sandbox-processes", `${limits.processes}`, "--warm-sandboxes", "0"],
   ]);
   const ends = Object.keys(HOGS).map(async (code) => {
     const body = JSON.stringify({ instance: mathRow(`Now ${code}.`, "1") });

@@ -209,6 +209,30 @@ describe("what a batch leaves unfinished", () => {
     expect(body.groups).toMatchObject([{ id: "b-1", rewards: [1, 0] }]);
   });
 
+  test("is ended when it was begun too many weight versions ago", async () => {
+    using dir = tempDir();
+    await using t = groupService(dir.path);
+    const goal = { groups: 1 };
+    await t.send("POST", "/v1/batches", { ...BATCH, goal, unfinished: "keep" });
+    await t.give("b-1-0", 1);
+    await decide(t, "b-0", 0, 1);
+    await t.send("GET", "/v1/batches/b?wait_ms=20000");
+    t.announce();
+    t.announce();
+    const next = { ...NEXT, max_staleness: 1, carry_from: "b" };
+    await t.send("POST", "/v1/batches", { id: "n", ...next, instances: rows(1, 6) });
+    await waitFor(
+      async () => (await t.send("GET", "/v1/groups/b-1")).body.state === "ended",
+      "the old group to be ended",
+    );
+    await waitFor(() => t.waiting.has("n-6-1"), "a new one to run");
+    await decide(t, "n-6", 1, 0);
+    const { body } = await t.send("GET", "/v1/batches/n/groups?wait_ms=20000");
+    expect(ids(body.groups)).toEqual(["n-6"]);
+    const labelled = await t.send("GET", "/v1/rollouts?label=group:n-6,batch:n");
+    expect(labelled.body.rollouts).toHaveLength(2);
+  });
+
   test("is ended when no other batch takes it over in time", async () => {
     using dir = tempDir();
     await using t = groupService(dir.path, { carryLimitMs: 50 });

@@ -30,6 +30,7 @@ type Started = { start: StartStage; thread: FakeThread };
  * and there waits for its reward or its fault.
  */
 export function groupService(dataDir: string, { slots = 8, carryLimitMs = 1_000_000 } = {}) {
+  const announcedMs: number[] = [];
   const store = new Store(dataDir);
   const clock = { ms: 1_000_000, nowMs: () => clock.ms++ };
   recoverJobs(store, clock, 2);
@@ -65,6 +66,7 @@ export function groupService(dataDir: string, { slots = 8, carryLimitMs = 1_000_
       carryLimitMs,
       cancelGraceMs: 1_000_000,
     },
+    versionsSince: (ms) => announcedMs.filter((at) => at > ms).length,
     onFatal: (error) => fatal.push(error),
   });
   const accept = acceptWith(loadConfig({ env: {}, flags: { num_attempts: 1 } }), () => {});
@@ -81,6 +83,8 @@ export function groupService(dataDir: string, { slots = 8, carryLimitMs = 1_000_
     store,
     scheduler,
     fatal,
+    /** New weights, as the trainer announces them. */
+    announce: () => announcedMs.push(clock.nowMs()),
     /** Rollouts that wait for their reward. */
     waiting,
     async send(

@@ -111,10 +111,10 @@ describe("cheats earn nothing", () => {
   });
 
   test("a process that waits for the verifier", async () => {
-    const row = rowOf({ command: "sleep 0.5; cmp -s sorted.txt <(sort -n numbers.txt)" });
-    const waits =
-      "setsid nohup bash -c 'while true; do sort -n numbers.txt > sorted.txt; sleep 0.1; rm -f sorted.txt; done' > /dev/null 2>&1 &";
-    expect(await score(row, waits)).toMatchObject({ reward: 0 });
+    const row = rowOf({ command: "sleep 1; cmp -s sorted.txt <(sort -n numbers.txt)" });
+    const later = "sleep 0.3; sort -n numbers.txt > sorted.txt";
+    const work = `nohup bash -c '${later}' > /dev/null 2>&1 &`;
+    expect(await score(row, work)).toMatchObject({ reward: 0 });
   });
 
   test("an artefact that is too large, or a link to what is not the agent's", async () => {

@@ -69,11 +69,17 @@ describe("a judge that does not judge is the verifier's failure, and no reward o
     ["refuses", () => new Response("no", { status: 401 })],
     ["fails for ever", () => new Response("no", { status: 503 })],
     ["sends no JSON", () => new Response("<html>")],
-    ["redirects", () => Response.redirect("http://127.0.0.1:1/")],
   ])("where it %s", async (_what, say) => {
     using t = setup(say);
     const { code, boundary, retryable } = await failureOf(() => t.judge());
     expect([code, boundary, retryable]).toEqual(["judge_failed", "verifier", true]);
+  });
+
+  test("where it redirects to one that would judge", async () => {
+    using other = setup(() => "[[A=B]]");
+    using t = setup(() => Response.redirect(`${other.server.url}/v1/chat/completions`, 307));
+    expect((await failureOf(() => t.judge())).code).toBe("judge_failed");
+    expect(other.server.asked).toEqual([]);
   });
 
   test("where it can't be reached or says nothing in time", async () => {

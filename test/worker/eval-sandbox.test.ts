@@ -20,9 +20,11 @@ describe("an EVAL that works in a fresh sandbox", () => {
   test("gets one that RUN starts when the agent's is being ended", async () => {
     using _ = evaluatingIn("fresh");
     const t = setup([ANSWER]);
-    t.specs.push(...(["agent's"] as never[]));
+    await t.run(startOf("init"));
+    t.events.length = 0;
     const { handle, error } = await t.run(startOf("run"));
     expect([handle, error]).toEqual([fakeHandle("s2"), null]);
+    expect(new Set(t.specs.map(({ id }) => id)).size).toBe(2);
     expect(t.events).toEqual(["attach s1", "end s1", "start", "tell s2"]);
     const evaluated = await t.run(startOf("eval", { handle }));
     expect(evaluated.verdict?.reward).toBe(1);

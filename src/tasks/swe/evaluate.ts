@@ -1,21 +1,16 @@
 import { ServiceError } from "../../errors.ts";
 import type { Sandbox } from "../../sandbox/sandbox.ts";
 import type { Outcome } from "../../trajectory/record.ts";
-import { LOG_FORMATS } from "../../verifiers/tests/formats.ts";
-import { gradeTests } from "../../verifiers/tests/grade.ts";
-import { r2eName } from "../../verifiers/tests/pytest-log.ts";
-import { statusesOf } from "../../verifiers/tests/status.ts";
 import type { Verdict } from "../../verifiers/verdict.ts";
+import { judge, leftText, MAX_LOG_BYTES, type TestRun, zero } from "./judge.ts";
 import { joinPatch, PatchError, type PatchFile, parsePatch } from "./patch.ts";
-import { makeProbes, type Probes, probesHold } from "./probes.ts";
+import { makeProbes, type Probes } from "./probes.ts";
 import { addsAlwaysEqual, applicable, type Left } from "./protected.ts";
 import { GIT_ENV, prepareRepository } from "./repository.ts";
-import { patchFiles, type SweInstance } from "./row.ts";
+import type { SweInstance } from "./row.ts";
+import { patchFiles } from "./test-plan.ts";
 
 const APPLY_LIMIT_MS = 120_000;
-/** A log beyond that is no test report; the largest published ones have some megabytes. */
-const MAX_LOG_BYTES = 16 << 20;
-
 const MAX_TEST_FILE_BYTES = 16 << 20;
 
 const SOLUTION_FILE = "/tmp/.rollout/solution.patch";
@@ -146,8 +141,6 @@ async function apply(
   return exitCode === 0 ? null : stderr.trim().replace(/\s+/g, " ");
 }
 
-type TestRun = { log: string; exitCode: number | null; timedOut: boolean };
-
 /**
  * The log comes through a pipe and not by a file in the sandbox: what has been printed can't be taken back, by
  * whatever the change has left running.
@@ -173,71 +166,10 @@ async function runTests(
   return { log: stdout, exitCode, timedOut };
 }
 
-function judge(
-  { tests, grading }: SweInstance,
-  { log, exitCode, timedOut }: TestRun,
-  probes: Probes | null,
-  left: Left[],
-): Verdict {
-  const note = left.length === 0 ? "" : ` Left out of the change: ${leftText(left)}.`;
-  if (timedOut) {
-    return zero("tests_timed_out", `The tests did not end within ${tests.timeoutMs} ms.${note}`);
-  }
-  if (log.length >= MAX_LOG_BYTES) {
-    return zero("log_too_large", `The tests printed more than ${MAX_LOG_BYTES} bytes.${note}`);
-  }
-  if (probes && !probesHold(log, tests.format, probes)) {
-    const reason = "Tests of ours that ran along did not come out as they have to";
-    const cause = "the runner broke off, or was tampered with";
-    return zero("probes_failed", `${reason}: ${cause}. The log ends: ${tail(log)}${note}`);
-  }
-  if ("expected" in grading) return matches(log, grading.expected, note);
-  // The script's own exit code is that of its last line, and our probes make the runner's 1.
-  const trusted = "script" in tests || probes ? null : exitCode;
-  const { resolved, rule, reason } = gradeTests(log, trusted, tests.format, grading.lists);
-  if (!resolved) return zero(rule, `${reason}${note}`);
-  return { reward: 1, rule, reason: `${reason}${note}` };
-}
-
-/** R2E-Gym's rule: every test of the run comes out as it did for the row's own commit, and no other is there. */
-function matches(log: string, expected: Record<string, string>, note: string): Verdict {
-  const statuses = statusesOf(LOG_FORMATS.r2e.parse(log));
-  const wanted = new Map(
-    Object.entries(expected).map(([name, status]) => [r2eName(name), status.toLowerCase()]),
-  );
-  wanted.delete("");
-  if (statuses.size === 0) {
-    return zero("no_test_report", `The test command's log names no test.${note}`);
-  }
-  const names = new Set([...wanted.keys(), ...statuses.keys()]);
-  const wrong = [...names].filter((name) => wanted.get(name) !== statuses.get(name));
-  if (wrong.length > 0) {
-    const shown = wrong
-      .slice(0, 3)
-      .map((name) => `${name} (${statuses.get(name) ?? "not reported"})`);
-    return zero("tests_failed", `Tests did not come out as expected: ${shown.join(", ")}.${note}`);
-  }
-  const reason = `All ${wanted.size} tests came out as expected.${note}`;
-  return { reward: 1, rule: "tests_passed", reason };
-}
-
 function joinBytes(files: readonly PatchFile[]): Buffer {
   return Buffer.from(joinPatch(files), "latin1");
 }
 
-function leftText(left: readonly Left[]): string {
-  const shown = left.slice(0, 5).map(({ path, why }) => `${path} (${why})`);
-  return `${shown.join(", ")}${left.length > 5 ? `, and ${left.length - 5} more` : ""}`;
-}
-
-function tail(log: string): string {
-  return JSON.stringify(Bun.stripANSI(log.slice(-300)).trim());
-}
-
 function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
-}
-
-function zero(rule: string, reason: string): Verdict {
-  return { reward: 0, rule, reason };
 }

@@ -1,25 +1,10 @@
 import { z } from "zod";
-import { ServiceError } from "../../errors.ts";
-import { type LogFormatName, logFormatNamed } from "../../verifiers/tests/formats.ts";
 import type { TestLists } from "../../verifiers/tests/grade.ts";
 import { parseRow } from "../parse-row.ts";
-import { parsePatch } from "./patch.ts";
-import { suiteOf } from "./suites.ts";
+import { limitMs, type TestPlan, testPlan, wrong } from "./test-plan.ts";
 
 /** The published collections whose rows this kind reads. */
 export type Collection = "swebench" | "multimodal" | "r2egym" | "swesmith";
-
-/** How EVAL runs a row's tests. */
-export type TestPlan = {
-  format: LogFormatName;
-  timeoutMs: number;
-} & (
-  | /** The row's own script, which also puts its tests in place. */ { script: string }
-  | /** A runner, with the files or modules that it is to run. */ {
-      command: string;
-      targets: string[];
-    }
-);
 
 export type SweInstance = {
   id: string;
@@ -75,17 +60,13 @@ const rowSchema = z.looseObject({
   probes: z.boolean().nullish(),
 });
 
-type Row = z.infer<typeof rowSchema>;
+export type SweRow = z.infer<typeof rowSchema>;
 
-const TEST_LIMIT_MS = 1_200_000;
 const R2E_LIMIT_MS = 300_000;
 
 const R2E_SCRIPT = `[ -e /testbed/r2e_tests ] || ln -s /r2e_tests /testbed/r2e_tests
 bash /testbed/run_tests.sh`;
 const R2E_HIDDEN = ["/r2e_tests", "/testbed/r2e_tests", "/testbed/run_tests.sh"];
-
-/** SWE-smith's, unless the row says otherwise. */
-const SMITH_COMMAND = "pytest --disable-warnings --color=no --tb=no --verbose";
 
 /** A row of SWE-bench, SWE-Gym, R2E-Gym, SWE-smith or SWE-bench Multimodal, as published. */
 export function parseSweRow(raw: Record<string, unknown>): SweInstance {
@@ -124,7 +105,7 @@ export function parseSweRow(raw: Record<string, unknown>): SweInstance {
   };
 }
 
-function collectionOf(row: Row): Collection {
+function collectionOf(row: SweRow): Collection {
   const { data_kind: kind } = row;
   if (kind === "r2egym" || kind === "swesmith") return kind;
   if (kind === "swebench_multimodal") return "multimodal";
@@ -135,8 +116,11 @@ function collectionOf(row: Row): Collection {
   return row.image_name && !row.test_patch ? "swesmith" : "swebench";
 }
 
-function r2eParts(row: Row) {
+function r2eParts(row: SweRow) {
   const expected = jsonOf(row.expected_output_json, "expected_output_json");
+  if (typeof expected !== "object" || expected === null || Array.isArray(expected)) {
+    throw wrong("expected_output_json", "must be an object of statuses by test");
+  }
   return {
     baseCommit: null,
     testPatch: "",
@@ -148,80 +132,6 @@ function r2eParts(row: Row) {
     // Its lists hold every test of the run, so that others can't run along.
     probes: false,
   };
-}
-
-/** The row's own way to run its tests, else its repository's. */
-function testPlan(row: Row, isSmith: boolean, testPatch: string, lists: TestLists): TestPlan {
-  const timeoutMs = limitMs(row, TEST_LIMIT_MS);
-  const config = (row.install_config ?? {}) as { test_cmd?: unknown; log_parser?: unknown };
-  const named =
-    row.log_parser ?? (typeof config.log_parser === "string" ? config.log_parser : null);
-  const format = named ? logFormatNamed(named) : null;
-  if (named && !format) throw wrong("log_parser", `is "${named}", which is no log format`);
-  if (row.eval_script) {
-    const known = format ?? suiteOf(row.repo ?? "")?.format;
-    if (!known) throw wrong("log_parser", "is missing: how is the log of eval_script read?");
-    return { format: known, timeoutMs, script: row.eval_script };
-  }
-  const suite = suiteOf(row.repo ?? "");
-  const own = row.test_cmd ?? (config.test_cmd as string | string[] | undefined);
-  const command = Array.isArray(own) ? own.join("\n") : own;
-  if (isSmith) {
-    const files = [...lists.failToPass, ...lists.passToPass].map(
-      (name) => name.split("::")[0] ?? "",
-    );
-    const targets = [...new Set(files)].toSorted();
-    return {
-      format: format ?? "pytest-progress",
-      timeoutMs,
-      command: command ?? SMITH_COMMAND,
-      targets,
-    };
-  }
-  const chosen = command ?? suite?.command(row.version ?? "");
-  const known = format ?? suite?.format;
-  if (!chosen || !known) {
-    const message = `is "${row.repo ?? ""}", whose tests nobody here knows how to run`;
-    const mend = "add eval_script and log_parser, or test_cmd and log_parser, to the row";
-    throw new ServiceError("invalid_field", `instance.repo ${message}`, {
-      field: "instance.repo",
-      mend,
-    });
-  }
-  const selected = command ? null : (suite?.select?.(testPatch) ?? null);
-  const targets = selected ?? targetsOf(testPatch).map(suite?.target ?? ((path) => path));
-  return { format: known, timeoutMs, command: chosen, targets };
-}
-
-/** Data files that a test patch brings along are not what a runner is given. */
-const NO_TESTS = /(\.(json|png|txt|md|jpg|jpeg|pkl|yml|yaml|toml)|csv)$/;
-
-function targetsOf(testPatch: string): string[] {
-  return patchFiles(testPatch, "test_patch")
-    .filter(({ change, path }) => change !== "deleted" && !NO_TESTS.test(path))
-    .map(({ path }) => path);
-}
-
-/** The files that a row's patch touches. Of one that is no strict patch only the headings are read. */
-export function patchFiles(
-  patch: string,
-  field: string,
-): { path: string; change: "added" | "deleted" | "modified" }[] {
-  if (patch.trim() === "") return [];
-  try {
-    return parsePatch(patch).flatMap(({ path, from, change }) => [
-      { path, change },
-      ...(from === undefined ? [] : [{ path: from, change: "deleted" as const }]),
-    ]);
-  } catch {
-    const files = [...patch.matchAll(/^diff --git a\/.*? b\/(.*)$/gm)].map(([, path = ""]) => path);
-    if (files.length === 0) throw wrong(field, "is no patch");
-    return files.map((path) => ({ path, change: "modified" as const }));
-  }
-}
-
-function limitMs(row: Row, defaultMs: number): number {
-  return row.test_timeout_s ? row.test_timeout_s * 1000 : defaultMs;
 }
 
 function listOf(value: string | string[] | null | undefined, field: string): string[] {
@@ -243,10 +153,4 @@ function jsonOf(value: unknown, field: string): unknown {
 function required(value: string | null | undefined, field: string): string {
   if (value) return value;
   throw wrong(field, "is missing");
-}
-
-function wrong(field: string, what: string): ServiceError {
-  return new ServiceError("invalid_field", `instance.${field} ${what}`, {
-    field: `instance.${field}`,
-  });
 }

@@ -54,9 +54,9 @@ describe("processes that want one image at once", () => {
     const sif = await t.sif("one");
     const release = t.hold();
     await using victim = acquireElsewhere(sif, t.settings);
-    await waitFor(() => t.unpacks() === 1, "the other to unpack");
+    const unpacker = await waitFor(() => t.unpackers()[0], "the other to unpack");
     // It holds the lock too, so that nobody takes over while it writes, and ends with its parent.
-    const held = readlinkSync(`/proc/${t.unpackers()[0]}/fd/3`);
+    const held = readlinkSync(`/proc/${unpacker}/fd/3`);
     expect(held.startsWith(join(t.settings.cacheDir, ".locks"))).toBe(true);
     victim.child.kill("SIGKILL");
     const next = t.images.acquire(sif, NO_ABORT);

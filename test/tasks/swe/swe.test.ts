@@ -138,6 +138,19 @@ describe("EVAL", () => {
     });
   });
 
+  test("gives nothing for a log whose middle is missing", async () => {
+    const loud = `half = len(ordered) // 2\n+    __import__("os").write(1, "€".encode() * 6_000_000)`;
+    const flooding = SOLUTION.replace("half = len(ordered) // 2", loud).replace(
+      "+8,7 @@",
+      "+8,8 @@",
+    );
+    const row = { ...tally.row, test_cmd: "python -m pytest -rA -s" };
+    expect(await evaluate(bundle, row, outcomeOf(flooding))).toMatchObject({
+      reward: 0,
+      rule: "log_too_large",
+    });
+  });
+
   test("fails, and gives no reward, where the row's own tests do not fit its image", async () => {
     const row = {
       ...tally.row,

@@ -1,0 +1,134 @@
+import type { Backend } from "../inference/engine.ts";
+import type { Job, Stage } from "../jobs/job.ts";
+import { transition } from "../jobs/transitions.ts";
+import { toJob } from "../store/rows.ts";
+import type { JobRow } from "../store/tables.ts";
+import { FairShare } from "./fair-share.ts";
+import type { ImageGate } from "./image-gate.ts";
+import type { Parking } from "./parking.ts";
+import type { ActiveJob, SchedulerParts } from "./parts.ts";
+import type { Pool } from "./pool.ts";
+import type { WarmPool } from "./warm-pool.ts";
+
+type SlotParts = Pick<SchedulerParts, "store" | "clock" | "backends" | "settings" | "room"> & {
+  pools: Record<Stage, Pool>;
+  active: Map<string, ActiveJob>;
+  parking: Parking;
+  images: ImageGate;
+  warm: WarmPool;
+  /** Of a job's change, once it is durable. */
+  tell(job: Job): void;
+};
+
+/** Which waiting jobs get the free slots; inside a tick only. */
+export class Slots {
+  readonly #parts: SlotParts;
+  readonly #share = new FairShare();
+
+  constructor(parts: SlotParts) {
+    this.#parts = parts;
+  }
+
+  /** Later stages first: what has begun is finished before more is begun. */
+  fill(): void {
+    this.#fillStage("eval");
+    this.#fillStage("run");
+    if (this.#parts.room?.forWork() === false) return;
+    // Jobs that have to wait for their image may have kept others out of the list.
+    while (this.#fillStage("init")) {}
+    const { starting, ahead } = this.#sandboxesAhead();
+    this.#parts.warm.tend(starting, this.#parts.settings.maxSandboxesAhead - ahead);
+  }
+
+  /** Returns whether more jobs are barred than before. */
+  #fillStage(stage: Stage): boolean {
+    const { store, pools, images, backends, active } = this.#parts;
+    const isInit = stage === "init";
+    const limit = pools[stage].freeSlots() + (isInit ? images.fetching : 0);
+    if (limit <= 0) return false;
+    let starts = isInit ? this.#sandboxStartsAllowed() : limit;
+    const sandbox = starts > 0;
+    const backend = stage !== "run" || backends.available();
+    const barred = isInit ? images.barred : [];
+    const filter = { stage, limit, sandbox, backend, barred };
+    for (const row of this.#share.candidates(store, active, filter)) {
+      if (row.uses_sandbox && starts <= 0) continue;
+      const next = isInit && row.uses_sandbox ? images.enter(row.image ?? "") : "start";
+      if (next === "wait") continue;
+      // Each that is placed may take the room of the next.
+      if (stage === "run" && row.needs_backend && !backends.available()) continue;
+      if (next === "start") starts -= row.uses_sandbox;
+      this.#claim(row, next === "fetch");
+    }
+    return isInit && images.barred.length > barred.length;
+  }
+
+  /** How many more rollouts would find a slot of RUN, or be made ready for one. */
+  roomAheadOfRun(): number {
+    const { pools, settings, store } = this.#parts;
+    const starting = settings.pools.init.slots - pools.init.freeSlots();
+    const room = pools.run.freeSlots() + settings.maxSandboxesAhead - starting;
+    return room - store.batches.pendingAheadOfRun(Math.max(1, room));
+  }
+
+  /** Few start at once, because a start is heavy on the node; and not too many wait without running. */
+  #sandboxStartsAllowed(): number {
+    const { startsAtOnce, maxSandboxesAhead } = this.#parts.settings;
+    const { starting, ahead } = this.#sandboxesAhead();
+    return Math.min(startsAtOnce - starting, maxSandboxesAhead - ahead);
+  }
+
+  #sandboxesAhead(): { starting: number; ahead: number } {
+    let starting = 0;
+    for (const { job, usesSandbox, fetching } of this.#parts.active.values()) {
+      if (usesSandbox && job.stage === "init" && !fetching) starting++;
+    }
+    return { starting, ahead: starting + this.#parts.parking.waitingFor("run") };
+  }
+
+  #claim(row: JobRow, fetching: boolean): void {
+    const { store, clock, parking, warm, pools, active, tell } = this.#parts;
+    const job = transition(toJob(row), { type: "stage_started" }, clock.nowMs());
+    const needsBackend = job.stage === "run" && row.needs_backend === 1;
+    const backend = needsBackend ? this.#placeOf(row) : null;
+    const handle = parking.take(job.id);
+    const image = row.image ?? "";
+    const startsSandbox = job.stage === "init" && row.uses_sandbox === 1;
+    const ready = startsSandbox && !fetching ? warm.take(image) : null;
+    const worker = pools[job.stage].start({
+      type: "start",
+      jobId: job.id,
+      attempt: job.attempt,
+      stage: job.stage,
+      taskKind: row.task_kind,
+      instance: row.instance,
+      options: row.options,
+      handle,
+      warm: ready,
+      backend,
+      outcome: row.outcome,
+    });
+    store.updateJob(row.seq, job, backend ? { backendId: backend.id } : {});
+    tell(job);
+    active.set(job.id, {
+      seq: row.seq,
+      client: row.client,
+      job,
+      usesSandbox: row.uses_sandbox === 1,
+      image,
+      fetching,
+      worker,
+      backendId: backend?.id ?? null,
+      handles: [handle, ready?.handle ?? null].filter((it) => it !== null),
+      endAskedMs: null,
+      killed: false,
+    });
+  }
+
+  /** Rollouts of the same instance are a group. */
+  #placeOf(row: JobRow): Backend {
+    const { id: jobId, seq: ordinal, backend_id: preferredId, instance, group_seq } = row;
+    const group = group_seq === null ? Bun.hash(instance).toString(36) : `group ${group_seq}`;
+    return this.#parts.backends.acquire({ jobId, ordinal, group, preferredId });
+  }
+}
