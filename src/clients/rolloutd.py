@@ -171,10 +171,6 @@ def _numbers(value: Any) -> List[Any]:
     if isinstance(value, list):
         return value
     dtype, data = value["dtype"], value["data"]
-    if dtype == "<u2|u1":
-        count = len(data) // 3
-        low = _unpacked("H", data[: 2 * count])
-        return [a | b << 16 for a, b in zip(low, data[2 * count :])]
     return _unpacked({"<u4": "I", "<f4": "f", "<f8": "d"}[dtype], data).tolist()
 
 
