@@ -22,6 +22,8 @@ export class Schedule implements Disposable {
   /** What a job was when it was first seen to be over. */
   readonly #final = new Map<string, string>();
   #cursor = 0;
+  /** Answers of old attempts in this life of the service; each has to be refused. */
+  #zombies = 0;
   #state: number;
 
   constructor(seed: number) {
@@ -66,8 +68,10 @@ export class Schedule implements Disposable {
     } else if (roll < 74) this.#pick(world.threads())?.crash("simulated");
     else if (roll < 76) this.#zombie();
     else if (roll < 80) await world.scheduler.renew([...this.#acknowledged.keys()]);
-    else if (roll < 82) await world.kill();
-    else if (roll < 90) this.#read();
+    else if (roll < 82) {
+      await world.kill();
+      this.#zombies = 0;
+    } else if (roll < 90) this.#read();
     else await world.advance(this.#below(this.#below(4) === 0 ? 20_000 : 800));
     await world.settle();
   }
@@ -125,13 +129,15 @@ export class Schedule implements Disposable {
 
   /** An answer for an attempt that is long over, with a sandbox that nobody knows of. */
   #zombie(): void {
-    const id = this.#pick([...this.#acknowledged.keys()]);
+    const entry = this.#pick([...this.#world.scheduler.active.values()]);
     const thread = this.#pick(this.#world.threads());
-    if (!id || !thread) return;
+    if (!entry || !thread) return;
+    const { id, attempt, stage } = entry.job;
     const verdict = { reward: 1, rule: "zombie", reason: "It is not so." };
     const handle = this.#world.sandbox(`zombie ${this.#below(2 ** 30)}`);
-    const old = { jobId: id, attempt: 0, stage: "eval", error: null, outcome: null } as const;
-    thread.emit({ type: "stage_finished", ...old, handle, trajectory: null, verdict });
+    const old = { jobId: id, attempt: attempt - 1, stage, error: null, outcome: null } as const;
+    thread.emit({ type: "stage_finished", ...old, handle, trajectory: "zombie", verdict });
+    this.#zombies++;
   }
 
   #read(): void {
@@ -148,6 +154,7 @@ export class Schedule implements Disposable {
     const rows = store.list({ after: 0, limit: 10_000, order: "submitted" }).rows;
     const active = rows.filter(({ state }) => state === "active").map(({ id }) => id);
     expect(active.toSorted()).toEqual([...scheduler.active.keys()].toSorted());
+    expect(scheduler.staleAnswers).toBeGreaterThanOrEqual(this.#zombies);
     const unfinished = rows.filter(({ finished_ms }) => finished_ms === null).length;
     expect(scheduler.unfinished).toBe(unfinished);
     for (const row of rows) {
