@@ -8,24 +8,25 @@ type Waiting = { resolve(): void; reject(error: Error): void };
  * length, so that little of what is measured is the client's own; `fetch` costs as much as the server.
  */
 export class KeepAlive {
-  readonly #socket: Socket<undefined>;
+  readonly #socket: Socket<unknown>;
   #received = Buffer.alloc(0);
   #waiting: Waiting | null = null;
 
   static async open(target: Target): Promise<KeepAlive> {
-    let client: KeepAlive | undefined;
-    const socket = await Bun.connect({
+    const socket = await Bun.connect<{ client?: KeepAlive }>({
       ...(target as { hostname: string; port: number }),
+      data: {},
       socket: {
-        data: (_, chunk) => client?.#take(chunk),
-        close: () => client?.#fail(new Error("the server closed the connection")),
+        data: ({ data }, chunk) => data.client?.take(chunk),
+        close: ({ data }) => data.client?.fail(new Error("the server closed the connection")),
       },
     });
-    client = new KeepAlive(socket);
+    const client = new KeepAlive(socket);
+    socket.data.client = client;
     return client;
   }
 
-  private constructor(socket: Socket<undefined>) {
+  private constructor(socket: Socket<unknown>) {
     this.#socket = socket;
   }
 
@@ -34,7 +35,7 @@ export class KeepAlive {
     return new Promise((resolve, reject) => {
       this.#waiting = { resolve, reject };
       const written = this.#socket.write(request);
-      if (written < request.length) this.#fail(new Error("the socket takes no more"));
+      if (written < request.length) this.fail(new Error("the socket takes no more"));
     });
   }
 
@@ -48,7 +49,7 @@ export class KeepAlive {
     this.#socket.end();
   }
 
-  #take(chunk: Buffer): void {
+  private take(chunk: Buffer): void {
     this.#received = Buffer.concat([this.#received, chunk]);
     const headEnd = this.#received.indexOf("\r\n\r\n");
     if (headEnd < 0) return;
@@ -58,7 +59,7 @@ export class KeepAlive {
     if (this.#received.length < end) return;
     const isGood = length !== undefined && /^HTTP\/1.1 2/.test(head);
     if (!isGood) {
-      this.#fail(new Error(this.#received.toString("utf8", 0, 500)));
+      this.fail(new Error(this.#received.toString("utf8", 0, 500)));
       return;
     }
     this.#received = this.#received.subarray(end);
@@ -67,7 +68,7 @@ export class KeepAlive {
     waiting?.resolve();
   }
 
-  #fail(error: Error): void {
+  private fail(error: Error): void {
     this.#waiting?.reject(error);
     this.#waiting = null;
   }
