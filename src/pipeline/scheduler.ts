@@ -125,7 +125,7 @@ export class Scheduler {
       ...{ store, clock: parts.clock, groups: this.groups, settings },
       operate: (work) => this.#ticker.operate(work),
       afterCommit: (effect) => this.#ticker.afterCommit(effect),
-      room: () => this.#slots.roomAheadOfRun(),
+      room: (client) => this.#slots.roomAheadOfRun(client),
       versionsSince: (ms) => parts.versionsSince?.(ms) ?? 0,
     });
     this.#ticker.enqueue(() => this.groups.resume());
