@@ -132,7 +132,7 @@ export class Scheduler {
   }
 
   get unfinished(): number {
-    return this.#intake.unfinished;
+    return this.#parts.store.counts.total;
   }
 
   get draining(): boolean {
@@ -326,7 +326,6 @@ export class Scheduler {
     if (sandbox && !goesOn) this.#parking.end(sandbox);
     this.#tell(next);
     if (!isFinal(next)) return;
-    this.#intake.unfinished--;
     this.groups.jobEnded(seq);
     this.#ticker.afterCommit(() => this.waiters.notify(next.id));
   }
