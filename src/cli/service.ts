@@ -112,7 +112,11 @@ export async function startService(
     onFatal: (error) => die(error, log),
   });
   const accept = acceptWith(config, callbacks.check);
-  const keep = { ms: config.retention_ms, bytes: config.retention_bytes };
+  const keep = {
+    ms: config.retention_ms,
+    bytes: config.retention_bytes,
+    carryMs: config.carry_limit_ms,
+  };
   const janitor = new Janitor({ store, clock, log, keep });
   const delivery = callbacks.start(store, clock, log);
   const maxBodyBytes = config.max_body_bytes;

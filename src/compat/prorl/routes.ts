@@ -99,7 +99,7 @@ function shaped<S extends z.ZodType>(schema: S, body: unknown): z.output<S> {
 /** The counters of both variants of upstream's server. */
 function statusOf(store: Store) {
   const counts = { pending: { init: 0, run: 0, eval: 0 }, active: { init: 0, run: 0, eval: 0 } };
-  for (const { stage, state, count } of store.unfinishedCounts()) {
+  for (const { stage, state, count } of store.counts.list()) {
     counts[state as "pending" | "active"][stage as Stage] = count;
   }
   const { pending, active } = counts;
