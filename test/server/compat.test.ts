@@ -9,7 +9,7 @@ const STOPPED = { detail: "Server is not running. Please start the server first.
 
 /** ProRL's side, started, with an engine that is never called. */
 async function started(options: Parameters<typeof setup>[0] = {}) {
-  const t = setup(options);
+  const t = setup({ ...options, compat: true });
   await t.send("POST", "/add_llm_server", { address: "http://127.0.0.1:1" });
   await t.send("POST", "/start");
   return t;

@@ -20,8 +20,8 @@ import { idleWeights } from "../support/weights.ts";
 export const MAX_BODY_BYTES = 10_000;
 export const ECHO = { instance: { data_source: "echo" } };
 
-/** The real routes, store and scheduler; the worker threads answer at once unless `held`. */
-export function setup({ held = false, maxWaiting = 100 } = {}) {
+/** The real routes, store and scheduler; the worker threads answer at once unless `held`. `compat`: others' APIs too. */
+export function setup({ held = false, maxWaiting = 100, compat = false } = {}) {
   const dir = tempDir();
   const store = new Store(dir.path);
   const system = systemClock();
@@ -78,8 +78,10 @@ export function setup({ held = false, maxWaiting = 100 } = {}) {
     maxBodyBytes: MAX_BODY_BYTES,
     version: "0.0.0-test",
   });
-  const addresses = prorlAddresses(new BackendRegistry(), store, clock, () => {});
-  mountCompat(app, config, { store, scheduler, backends, addresses, accept, gate });
+  if (compat) {
+    const addresses = prorlAddresses(new BackendRegistry(), store, clock, () => {});
+    mountCompat(app, config, { store, scheduler, backends, addresses, accept, gate });
+  }
   const env = { keepOpen: () => {}, client: "test" };
   const send = async (method: string, path: string, body?: unknown) => {
     const init: RequestInit = { method };
