@@ -392,6 +392,14 @@ def _cursor() -> _Operation[int]:
     return (yield from _call("GET", "/v1/status"))["finished_cursor"]
 
 
+def _trajectories_page(after: int, filters: Json) -> _Operation[Tuple[List[Trajectory], int, bool]]:
+    query = _query(**{"limit": 50, **filters, "after": after})
+    response = yield _Request("GET", f"/v1/trajectories{query}", accept="application/jsonl")
+    page = [Trajectory(json.loads(line)) for line in response.body.splitlines()]
+    headers = response.headers
+    return page, int(headers["rolloutd-next"]), headers["rolloutd-more"] == "true"
+
+
 def _finished_page(after: int, wait_s: float) -> _Operation[Tuple[List[Json], int]]:
     query = _query(order="finished", after=after, limit=500, wait_ms=int(wait_s * 1000))
     page = yield from _call("GET", f"/v1/rollouts{query}", wait_s=wait_s)
@@ -542,6 +550,13 @@ class Client:
     def trajectory(self, rollout_id: str) -> Trajectory:
         """:raises RolloutdError: `not_found` where it ended before its first turn, or is not so far."""
         return self._do(_trajectory(rollout_id))
+
+    def trajectories(self, after: int = 0, **filters: Any) -> Iterator[Trajectory]:
+        """Those of many rollouts, by the filters of `list`; `raw["job_id"]` says whose each is."""
+        more = True
+        while more:
+            page, after, more = self._do(_trajectories_page(after, filters))
+            yield from page
 
     def run(self, request: Json, timeout_s: Optional[float] = None) -> Done:
         """Submits one rollout and waits for its end."""
@@ -757,6 +772,13 @@ class AsyncClient:
 
     async def trajectory(self, rollout_id: str) -> Trajectory:
         return await self._do(_trajectory(rollout_id))
+
+    async def trajectories(self, after: int = 0, **filters: Any) -> AsyncIterator[Trajectory]:
+        more = True
+        while more:
+            page, after, more = await self._do(_trajectories_page(after, filters))
+            for trajectory in page:
+                yield trajectory
 
     async def run(self, request: Json, timeout_s: Optional[float] = None) -> Done:
         """A task that is cancelled here cancels its rollout there."""

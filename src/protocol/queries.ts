@@ -31,6 +31,9 @@ export const listQuery = z.strictObject({
   wait_ms: wait,
 });
 
+/** A page of rollouts whose trajectories are wanted. */
+export const trajectoriesQuery = listQuery.omit({ wait_ms: true });
+
 /** Of a cancel of many: a label has to be named, so that nobody ends everything by leaving it out. */
 export const cancelQuery = z.strictObject({
   label: labelQuery,

@@ -13,6 +13,7 @@ import { listRoutes } from "./routes/list.ts";
 import { rescoreRoutes } from "./routes/rescore.ts";
 import { rolloutRoutes } from "./routes/rollouts.ts";
 import { submitRoutes } from "./routes/submit.ts";
+import { trajectoryRoutes } from "./routes/trajectories.ts";
 import { weightRoutes } from "./routes/weights.ts";
 
 /** All routes, the same over TCP and the Unix socket. Every error leaves as `{"error": ErrorBody}`. */
@@ -24,6 +25,7 @@ export function createApp(parts: ServerParts): Hono<ServerEnv> {
   app.route("/v1/rollouts", listRoutes(parts));
   app.route("/v1/rollouts", rolloutRoutes(parts));
   app.route("/v1/rollouts", rescoreRoutes(parts));
+  app.route("/v1/trajectories", trajectoryRoutes(parts));
   app.route("/v1/groups", groupRoutes(parts));
   app.route("/v1/batches", batchRoutes(parts));
   app.route("/v1/instances", instanceRoutes(parts));

@@ -45,6 +45,9 @@ def blocking():
             "refused": refused,
             "finished": [rollout["id"] for _, rollout in zip(range(2), pages(client))],
             "backends": len(client.backends()),
+            "trajectories": sorted(
+                trajectory.raw["job_id"] for trajectory in client.trajectories(order="finished")
+            ),
             "group": group_of(client.run_group(group_request("group"), advantages="rloo")),
             "batch": batch_of(client),
             "weights": weights_of(client),
@@ -107,7 +110,8 @@ def pages(client):
 
 async def concurrent():
     async with rolloutd.AsyncClient(server) as client:
-        runs = [client.run(request) for request in requests("async")]
+        labelled = [{**request, "labels": {"who": "me"}} for request in requests("async")]
+        runs = [client.run(request) for request in labelled]
         done = await asyncio.gather(*runs)
         many = {}
         async for finished in client.run_many(requests("amany")):
@@ -123,6 +127,8 @@ async def concurrent():
         except asyncio.CancelledError:
             pass
         group = await client.run_group(group_request("agroup"), advantages="grpo")
+        whole = [one.raw["job_id"] async for one in client.trajectories(label="who:me", limit=1)]
+        assert sorted(whole) == ["async-0", "async-1"], whole
         async with client.new_weights("v2"):
             pass
         return {

@@ -1,7 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { gunzipSync } from "node:zlib";
-import { unpack } from "msgpackr/unpack";
-import { trajectoryResponse } from "../../src/server/representation.ts";
+import { fromBinary } from "@bufbuild/protobuf";
+import { unpack, unpackMultiple } from "msgpackr/unpack";
+import { trajectorySchema } from "../../src/protocol/trajectory-protobuf.ts";
+import { trajectoriesResponse, trajectoryResponse } from "../../src/server/representation.ts";
 import { failureOf } from "../support/failure.ts";
 import { exampleTrajectory } from "../support/trajectories.ts";
 
@@ -53,3 +55,64 @@ describe("a trajectory", () => {
     expect(ask({ "accept-encoding": "identity" }).headers.has("content-encoding")).toBe(false);
   });
 });
+
+describe("many trajectories in one body", () => {
+  const names = ["a", "b", "c"];
+  const records = () =>
+    names.map((job_id) => RECORD.replace('"job_id":"j"', `"job_id":"${job_id}"`));
+  const many = (headers: Record<string, string>) =>
+    trajectoriesResponse(new Request("http://h/", { headers }), records().values(), { next: "7" });
+
+  test("are lines of JSON, msgpack values, or protobuf messages behind their lengths", async () => {
+    const lines = many({});
+    expect([lines.headers.get("content-type"), lines.headers.get("next")]).toEqual([
+      ...["application/jsonl", "7"],
+    ]);
+    expect((await lines.text()).split("\n")).toEqual([...records(), ""]);
+    const packed = unpackMultiple(await many({ accept: "application/msgpack" }).bytes());
+    expect((packed as { job_id: string }[]).map(({ job_id }) => job_id)).toEqual(names);
+    const body = await many({ accept: "application/x-protobuf" }).bytes();
+    expect(delimited(body).map((message) => message.jobId)).toEqual(names);
+  });
+
+  test("are compressed as one stream", async () => {
+    const gzip = many({ "accept-encoding": "gzip" });
+    expect(gzip.headers.get("content-encoding")).toBe("gzip");
+    expect(gunzipSync(await gzip.bytes()).toString()).toBe(
+      records()
+        .map((one) => `${one}\n`)
+        .join(""),
+    );
+  });
+
+  test("are read one by one, as the client takes them", async () => {
+    let read = 0;
+    const counted = records().map((record) => record);
+    const source: Iterator<string> = {
+      next: () => {
+        const value = counted[read++];
+        return value === undefined ? { done: true, value } : { done: false, value };
+      },
+    };
+    const reader = trajectoriesResponse(new Request("http://h/"), source, {}).body?.getReader();
+    await reader?.read();
+    expect(read).toBeLessThan(3);
+    await reader?.cancel();
+  });
+});
+
+/** Messages with their lengths before them, as varints. */
+function delimited(body: Uint8Array) {
+  const messages: { jobId?: unknown }[] = [];
+  for (let at = 0; at < body.length; ) {
+    let length = 0;
+    for (let shift = 0; ; shift += 7) {
+      const byte = body[at++] as number;
+      length += (byte & 127) * 2 ** shift;
+      if (byte < 128) break;
+    }
+    messages.push(fromBinary(trajectorySchema(), body.subarray(at, at + length)) as never);
+    at += length;
+  }
+  return messages;
+}

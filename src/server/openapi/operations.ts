@@ -61,6 +61,12 @@ export const OPERATIONS: Operation[] = [
     answers: TRAJECTORY,
   },
   {
+    route: "GET /v1/trajectories",
+    summary: "The trajectories of a page of rollouts in one body, by Accept",
+    query: queries.trajectoriesQuery,
+    answers: ["application/jsonl", ...TRAJECTORY.slice(1)],
+  },
+  {
     route: "POST /v1/rollouts/{id}/rescore",
     summary: "Score the recorded outcome of a finished rollout again, as a rollout of its own",
     body: rescoreSchema,

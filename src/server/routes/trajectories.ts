@@ -1,0 +1,30 @@
+import { Hono } from "hono";
+import { parseBody } from "../../protocol/parse.ts";
+import { trajectoriesQuery } from "../../protocol/queries.ts";
+import type { JobRow } from "../../store/tables.ts";
+import type { ServerEnv, ServerParts } from "../parts.ts";
+import { trajectoriesResponse } from "../representation.ts";
+import { selection } from "./list.ts";
+
+/** The trajectories of a page of rollouts in one body; `rolloutd-next` is the cursor for the following page. */
+export function trajectoryRoutes({ store }: ServerParts) {
+  const app = new Hono<ServerEnv>();
+
+  app.get("/", (c) => {
+    const query = parseBody(trajectoriesQuery, c.req.query());
+    const { after, limit, order } = query;
+    const page = store.list({ ...selection(query), after, limit, order });
+    const headers = { "rolloutd-next": `${page.next}`, "rolloutd-more": `${page.more}` };
+    return trajectoriesResponse(c.req.raw, recordsOf(page.rows), headers);
+  });
+
+  /** Those that ended before their first turn have none. */
+  function* recordsOf(rows: JobRow[]): Generator<string> {
+    for (const { seq } of rows) {
+      const stored = store.trajectory(seq);
+      if (stored) yield stored.record;
+    }
+  }
+
+  return app;
+}
