@@ -112,18 +112,23 @@ export async function startService(
     onFatal: (error) => die(error, log),
   });
   const accept = acceptWith(config, callbacks.check);
-  const keep = { ms: config.retention_ms, bytes: config.retention_bytes };
+  const keep = {
+    ms: config.retention_ms,
+    bytes: config.retention_bytes,
+    carryMs: config.carry_limit_ms,
+  };
   const janitor = new Janitor({ store, clock, log, keep });
   const delivery = callbacks.start(store, clock, log);
   const maxBodyBytes = config.max_body_bytes;
   const acceptGroup = acceptGroupWith(accept);
+  const gate = new Gate({ maxWaiting: config.max_waiting, maxStreams: config.max_streams });
   const app = createApp({
     ...{ store, scheduler, backends, weights, accept, maxBodyBytes, version: VERSION },
     acceptGroup,
     ...acceptBatchWith(acceptGroup),
-    gate: new Gate({ maxWaiting: config.max_waiting, maxStreams: config.max_streams }),
+    gate,
   });
-  mountCompat(app, config, { store, scheduler, backends, addresses, accept });
+  mountCompat(app, config, { store, scheduler, backends, addresses, accept, gate });
   const stopPipeline = async (graceMs: number, hurry: Promise<unknown>) => {
     const result = await scheduler.drain(graceMs, hurry);
     delivery?.stop();

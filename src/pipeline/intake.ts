@@ -13,12 +13,9 @@ type IntakeParts = Pick<SchedulerParts, "store" | "clock" | "settings" | "room">
 /** What is taken on, and what is refused; `insert` inside a tick only. */
 export class Intake {
   readonly #parts: IntakeParts;
-  /** Jobs that are not final. */
-  unfinished: number;
 
   constructor(parts: IntakeParts) {
     this.#parts = parts;
-    this.unfinished = parts.store.unfinishedCounts().reduce((sum, row) => sum + row.count, 0);
   }
 
   /**
@@ -43,13 +40,14 @@ export class Intake {
   expectRoom(count: number): void {
     if (this.#parts.closed()) throw new ServiceError("shutting_down", "the service is stopping");
     this.expectDisk();
-    if (this.unfinished + count <= this.#parts.settings.maxQueuedJobs) return;
-    const message = `the queue is full (${this.unfinished} unfinished jobs)`;
+    const { store, settings } = this.#parts;
+    const unfinished = store.counts.total;
+    if (unfinished + count <= settings.maxQueuedJobs) return;
+    const message = `the queue is full (${unfinished} unfinished jobs)`;
     throw new ServiceError("queue_full", message, { mend: "submit again later" });
   }
 
   insert({ job, row }: Submission): number {
-    this.unfinished++;
     const created = createJob(job, this.#parts.clock.nowMs());
     this.#parts.tell(created);
     return this.#parts.store.insertJob(created, row);

@@ -12,6 +12,8 @@ export type Keep = {
   ms: number;
   /** Size of the database above which the oldest results go. */
   bytes: number;
+  /** How long after its end a batch keeps what another one may take over. */
+  carryMs: number;
 };
 
 type JanitorParts = { store: Store; clock: Clock; log: Log; keep: Keep };
@@ -36,7 +38,8 @@ export class Janitor implements Disposable {
     const { store, clock, keep } = this.#parts;
     const tooLarge = store.retention.usedBytes() > keep.bytes;
     const beforeMs = tooLarge ? clock.nowMs() : clock.nowMs() - keep.ms;
-    const removed = store.transaction(() => store.retention.remove(beforeMs, STEP_JOBS));
+    const carriedMs = clock.nowMs() - keep.carryMs;
+    const removed = store.transaction(() => store.retention.remove(beforeMs, carriedMs, STEP_JOBS));
     if (removed > 0) store.retention.shrink();
     this.removed += removed;
     return removed > 0;

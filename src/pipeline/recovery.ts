@@ -17,7 +17,7 @@ export function recoverJobs(
     store.leases.renewAll(clock.nowMs());
     let resumed = 0;
     let ended = 0;
-    for (const row of unfinished(store)) {
+    for (const row of recoverable(store)) {
       const job = toJob(row);
       const next = transition(job, { type: "recovered", maxCrashes }, clock.nowMs());
       if (next === job) continue;
@@ -29,13 +29,13 @@ export function recoverJobs(
   });
 }
 
-/** Page by page: a hundred thousand waiting jobs with their instances would not be small. */
-function* unfinished(store: Store): Generator<JobRow> {
-  const filter = { states: ["pending" as const, "active" as const], order: "submitted" as const };
-  let after = 0;
-  for (let more = true; more; ) {
-    const page = store.list({ ...filter, limit: 500, after });
-    yield* page.rows;
-    ({ next: after, more } = page);
+/** Page by page: many jobs with their instances would not be small. */
+function* recoverable(store: Store): Generator<JobRow> {
+  for (let after = 0; ; ) {
+    const rows = store.recoverable(after);
+    yield* rows;
+    const last = rows.at(-1);
+    if (!last) return;
+    after = last.seq;
   }
 }

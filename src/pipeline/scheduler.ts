@@ -125,14 +125,14 @@ export class Scheduler {
       ...{ store, clock: parts.clock, groups: this.groups, settings },
       operate: (work) => this.#ticker.operate(work),
       afterCommit: (effect) => this.#ticker.afterCommit(effect),
-      room: () => this.#slots.roomAheadOfRun(),
+      room: (client) => this.#slots.roomAheadOfRun(client),
       versionsSince: (ms) => parts.versionsSince?.(ms) ?? 0,
     });
     this.#ticker.enqueue(() => this.groups.resume());
   }
 
   get unfinished(): number {
-    return this.#intake.unfinished;
+    return this.#parts.store.counts.total;
   }
 
   get draining(): boolean {
@@ -327,7 +327,6 @@ export class Scheduler {
     if (sandbox && !goesOn) this.#parking.end(sandbox);
     this.#tell(next);
     if (!isFinal(next)) return;
-    this.#intake.unfinished--;
     this.groups.jobEnded(seq);
     this.#ticker.afterCommit(() => this.waiters.notify(next.id));
   }

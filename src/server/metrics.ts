@@ -62,7 +62,7 @@ export class Metrics {
       "rolloutd_jobs",
       "gauge",
       "Unfinished rollouts by stage and state.",
-      store.unfinishedCounts().map(({ stage, state, count }) => {
+      store.counts.list().map(({ stage, state, count }) => {
         return { labels: { stage, state }, value: count };
       }),
     );

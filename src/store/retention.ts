@@ -5,15 +5,25 @@ const VACUUM_PAGES = 2000;
 
 /**
  * Finished jobs that may go: by age, or the oldest where the database is too large. The youngest stays, because
- * cursors count on from its position; so do those whose group is not over.
+ * cursors count on from its position; so do those whose group or batch is not over, and those of groups that the
+ * next batch may begin with.
  */
 const EXPENDABLE = `
   SELECT seq FROM jobs
   WHERE finished_seq > 0 AND finished_seq < (SELECT max(finished_seq) FROM jobs)
     AND finished_ms <= ?
     AND seq NOT IN (SELECT job_seq FROM callbacks)
-    AND (group_seq IS NULL OR group_seq IN (SELECT seq FROM groups WHERE finished_ms IS NOT NULL))
+    AND NOT EXISTS (
+      SELECT 1 FROM groups LEFT JOIN batches ON batches.seq = groups.batch_seq
+      WHERE groups.seq = jobs.group_seq AND (
+        groups.finished_ms IS NULL OR batches.state = 'running'
+        OR (batches.finished_ms > ? AND groups.informative = 1 AND groups.delivered IS NULL)))
   ORDER BY finished_seq LIMIT ?`;
+
+/** A group that has lost a rollout is nothing that a batch could hand over. */
+const DETACH = `
+  UPDATE groups SET batch_seq = NULL, position = NULL
+  WHERE seq = (SELECT group_seq FROM jobs WHERE seq = ?) AND informative = 1 AND delivered IS NULL`;
 
 /** Takes old results away. */
 export class Retention {
@@ -29,10 +39,17 @@ export class Retention {
     return (value("page_count") - value("freelist_count")) * value("page_size");
   }
 
-  /** Removes the oldest jobs that finished until `beforeMs`, at most `limit`. Inside a transaction. */
-  remove(beforeMs: number, limit: number): number {
-    const rows = this.#db.query<{ seq: number }, [number, number]>(EXPENDABLE).all(beforeMs, limit);
+  /**
+   * Removes the oldest jobs that finished until `beforeMs`, at most `limit`. Inside a transaction.
+   *
+   * @param carriedMs a batch that ended later keeps what another one may take over
+   */
+  remove(beforeMs: number, carriedMs: number, limit: number): number {
+    const rows = this.#db
+      .query<{ seq: number }, [number, number, number]>(EXPENDABLE)
+      .all(beforeMs, carriedMs, limit);
     const statements = [
+      DETACH,
       "DELETE FROM trajectories WHERE job_seq = ?",
       "DELETE FROM labels WHERE job_seq = ?",
       "DELETE FROM jobs WHERE seq = ?",

@@ -2,7 +2,7 @@ import type { Database } from "bun:sqlite";
 import { and, asc, eq, isNotNull, isNull, lte, type SQL, sql } from "drizzle-orm";
 import { type BunSQLiteDatabase, drizzle } from "drizzle-orm/bun-sqlite";
 import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
-import type { Job, Stage, State } from "../jobs/job.ts";
+import type { Job, Stage } from "../jobs/job.ts";
 import { isFinal } from "../jobs/job.ts";
 import { queueKey } from "../jobs/queue-key.ts";
 import type { Verdict } from "../verifiers/verdict.ts";
@@ -11,6 +11,7 @@ import { CallbackTable } from "./callbacks.ts";
 import { closeDatabase, openDatabase } from "./database.ts";
 import { GroupStore } from "./group-store.ts";
 import { InstanceStore } from "./instance-store.ts";
+import { JobCounts } from "./job-counts.ts";
 import { LeaseTable } from "./leases.ts";
 import { type ListFilter, type ListPage, listJobs } from "./listing.ts";
 import { Retention } from "./retention.ts";
@@ -88,6 +89,9 @@ export class Store implements Disposable {
   readonly callbacks: CallbackTable;
   readonly leases: LeaseTable;
   readonly retention: Retention;
+  /** How many jobs wait or work. */
+  readonly counts: JobCounts;
+  readonly #recoverable;
   #finishedSeq: number;
 
   /** @param recover sets a damaged database aside instead of refusing it */
@@ -102,6 +106,8 @@ export class Store implements Disposable {
     this.callbacks = new CallbackTable(this.#raw);
     this.leases = new LeaseTable(this.#raw);
     this.retention = new Retention(this.#raw);
+    this.counts = new JobCounts(this.#raw);
+    this.#recoverable = this.#raw.query<JobRow, [number]>(RECOVERABLE);
     const last = this.#db
       .select({ seq: sql<number>`coalesce(max(${jobs.finished_seq}), 0)` })
       .from(jobs)
@@ -116,13 +122,17 @@ export class Store implements Disposable {
 
   /** Runs `work` as one durable unit. An async `work` would commit at its first `await`, so it is a bug. */
   transaction<T>(work: () => T): T {
-    return this.#raw
-      .transaction(() => {
-        const result = work();
-        if (result instanceof Promise) throw new Error("a transaction must not be async");
-        return result;
-      })
-      .immediate();
+    const whole = this.#raw.transaction(() => {
+      const result = work();
+      if (result instanceof Promise) throw new Error("a transaction must not be async");
+      return result;
+    });
+    try {
+      return whole.immediate();
+    } catch (error) {
+      this.counts.rolledBack();
+      throw error;
+    }
   }
 
   insertJob(job: Job, row: NewRow): number {
@@ -153,6 +163,7 @@ export class Store implements Disposable {
       lease_until_ms: row.leaseMs === undefined ? null : job.createdMs + row.leaseMs,
       callback_url: row.callbackUrl ?? null,
     }) as { seq: number };
+    this.counts.inserted(job);
     const job_seq = inserted.seq;
     for (const [name, value] of Object.entries(row.labels ?? {})) {
       this.#statements.label.run({ name, value, job_seq });
@@ -164,6 +175,7 @@ export class Store implements Disposable {
     const finishedSeq = isFinal(job) ? ++this.#finishedSeq : null;
     const { backendId = null, outcome = null, isolation = null, verdict } = result;
     const sampledTokens = result.sampledTokens ?? null;
+    this.counts.changing(seq, job);
     this.#statements.update.run({
       ...toColumns(job),
       seq,
@@ -253,27 +265,13 @@ export class Store implements Disposable {
       .all();
   }
 
-  unfinished(): JobRow[] {
-    return this.#db
-      .select()
-      .from(jobs)
-      .where(isNull(jobs.finished_ms))
-      .orderBy(asc(jobs.seq))
-      .all();
+  /** Unfinished jobs behind a position that can't stay as a service left them that died; at most 500. */
+  recoverable(after: number): JobRow[] {
+    return this.#recoverable.all(after);
   }
 
   list(filter: ListFilter): ListPage {
     return listJobs(this.#raw, filter);
-  }
-
-  /** How many jobs wait or work, by stage. */
-  unfinishedCounts(): { stage: Stage; state: State; count: number }[] {
-    return this.#db
-      .select({ stage: jobs.stage, state: jobs.state, count: sql<number>`count(*)` })
-      .from(jobs)
-      .where(isNull(jobs.finished_ms))
-      .groupBy(jobs.stage, jobs.state)
-      .all();
   }
 
   backends(): BackendRow[] {
@@ -336,6 +334,17 @@ const CLIENTS_WAITING = `
     FROM waiting WHERE client IS NOT NULL
   )
   SELECT client FROM waiting WHERE client IS NOT NULL LIMIT 1000`;
+
+/**
+ * Told apart here and not by reading them all: a job that waits for the stage which begins an attempt has lost
+ * nothing, and there may be a hundred thousand.
+ */
+const RECOVERABLE = `
+  SELECT * FROM jobs INDEXED BY jobs_unfinished
+  WHERE finished_ms IS NULL AND seq > ?
+    AND NOT (state = 'pending' AND not_before_ms IS NULL AND crashes = 0 AND ending IS NULL
+      AND stage = iif(stage = 'eval' AND eval_from_record, 'eval', 'init'))
+  ORDER BY seq LIMIT 500`;
 
 /** A new value, or the old one; but a job that is in INIT (again) has nothing of a former attempt. */
 function keptUnlessInit(column: SQLiteColumn, name: string): SQL {

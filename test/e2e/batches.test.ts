@@ -62,6 +62,37 @@ test("a batch goes on after kill -9, and brings each of its groups once", async 
   await service[Symbol.asyncDispose]();
 });
 
+test("what a batch leaves unfinished goes on in the next one after kill -9, with what it has", async () => {
+  using dir = tempDir();
+  await using engine = await simulate(dir.path, SCRIPTS);
+  const flags = ["--run-slots", "8", "--backend", engine.url];
+  const data = dir.file("data");
+  let service = await serve(data, flags);
+  const plan = { num_samples: 4, goal: { groups: 3 }, sampling: { seed: 0 } };
+  const begun = { id: "b", ...plan, instances: rows(30), unfinished: "keep" };
+  await call(service, "POST", "/v1/batches", begun);
+  await call(service, "GET", "/v1/batches/b?wait_ms=20000");
+  service.signal("SIGKILL");
+  await service.exited;
+  service = await serve(data, flags);
+  await call(service, "POST", "/v1/batches", { id: "n", ...plan, carry_from: "b" });
+  service.signal("SIGKILL");
+  await service.exited;
+  service = await serve(data, flags);
+  const batch = await call(service, "GET", "/v1/batches/n?wait_ms=20000");
+  expect(batch).toMatchObject({ state: "complete", delivered: 3 });
+  const seen: string[] = [];
+  for (const id of ["b", "n"]) {
+    const { groups } = await call(service, "GET", `/v1/batches/${id}/groups`);
+    for (const group of groups) {
+      expect(group.rewards.toSorted()).toEqual([0, 0, 1, 1]);
+      seen.push(group.id);
+    }
+  }
+  expect([seen.length, new Set(seen).size]).toEqual([6, 6]);
+  await service[Symbol.asyncDispose]();
+}, 60_000);
+
 test("run --informative shows the groups and writes them", async () => {
   using dir = tempDir();
   await using engine = await simulate(dir.path, SCRIPTS);

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { basename, join } from "node:path";
-import { processesMounting } from "../../src/lib/proc.ts";
+import { ProcessLook } from "../../src/lib/process-look.ts";
 import type { RolloutView } from "../../src/protocol/view.ts";
 import { INSIDE } from "../../src/sandbox/environment.ts";
 import { mathRow, sandboxFlags, serve, simulate, turn } from "../support/binary.ts";
@@ -55,5 +55,5 @@ test("a job that goes beyond a limit fails by it, in its time, and leaves nothin
     Object.keys(HOGS).map((code) => ({ ...failed, code })) as never,
   );
   const left = readdirSync(join(data, "sandboxes")).filter((name) => name !== ".trash");
-  expect([left, processesMounting(basename(dir.path))]).toEqual([[], []]);
+  expect([left, new ProcessLook().mounting(basename(dir.path))]).toEqual([[], []]);
 });

@@ -516,7 +516,7 @@ test("a shutdown hands running jobs back, and the next service goes on with them
   {
     using next = new Store(t.dir.path);
     expect(recoverJobs(next, t.clock, 2)).toEqual({ resumed: 0, ended: 0 });
-    const rows = next.unfinished();
+    const { rows } = next.list({ after: 0, limit: 10, order: "submitted" });
     expect(rows.map(({ id, stage, state, attempt }) => [id, stage, state, attempt])).toEqual([
       ["a", "init", "pending", 2],
       ["b", "init", "pending", 2],

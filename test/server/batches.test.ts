@@ -177,6 +177,20 @@ describe("a batch", () => {
   });
 });
 
+test("the rollouts of groups and batches are their client's, and another's queue holds none of them up", async () => {
+  using dir = tempDir();
+  await using t = groupService(dir.path, { slots: 4 });
+  const many = Array.from({ length: 300 }, (_, at) => ({ id: `x-${at}`, instance: rows(1)[0] }));
+  await t.send("POST", "/v1/rollouts", { rollouts: many }, "busy");
+  await t.send("POST", "/v1/groups", { id: "g", num_samples: 2, instance: rows(1)[0] }, "ann");
+  await t.send("POST", "/v1/batches", { ...BATCH, instances: rows(1), open: true }, "ben");
+  await t.send("POST", "/v1/batches/b/instances", { instances: rows(1, 1) }, "other");
+  await waitFor(() => t.waiting.has("g-1") && t.waiting.has("b-1-1"), "them to have their turn");
+  const clients = ["g-0", "b-0-0", "b-1-0"].map((id) => t.store.jobById(id)?.client);
+  expect(clients).toEqual(["ann", "ben", "ben"]);
+  expect(t.store.jobById("x-299")?.state).toBe("pending");
+});
+
 describe("what a batch leaves unfinished", () => {
   test("goes on and is the next batch's first, with the rewards that it has", async () => {
     using dir = tempDir();
@@ -208,6 +222,37 @@ describe("what a batch leaves unfinished", () => {
     const { body } = await t.send("GET", "/v1/batches/n/groups?wait_ms=20000");
     expect(body.groups).toMatchObject([{ id: "b-1", rewards: [1, 0] }]);
   });
+
+  for (const unfinished of ["keep", "restart"]) {
+    test(`survives restarts before and after it is taken over (${unfinished})`, async () => {
+      using folders = new DisposableStack();
+      const folder = () => folders.use(tempDir()).path;
+      let at = folder();
+      let t = groupService(at);
+      // As `kill -9` leaves it: the files as they are, and nobody who closes them.
+      const kill = async () => {
+        const next = folder();
+        cpSync(at, next, { recursive: true });
+        await t[Symbol.asyncDispose]();
+        at = next;
+        t = groupService(at);
+      };
+      await t.send("POST", "/v1/batches", { ...BATCH, goal: { groups: 1 }, unfinished });
+      await t.give("b-1-0", 1);
+      await decide(t, "b-0", 0, 1);
+      await t.send("GET", "/v1/batches/b?wait_ms=20000");
+      await kill();
+      await t.send("POST", "/v1/batches", { id: "n", ...NEXT, carry_from: "b" });
+      await kill();
+      await t.give(unfinished === "keep" ? "b-1-1" : "b-1-1-r1", 0);
+      const { body } = await t.send("GET", "/v1/batches/n/groups?wait_ms=20000");
+      expect(body).toMatchObject({ groups: [{ id: "b-1", rewards: [1, 0] }], over: true });
+      const { body: first } = await t.send("GET", "/v1/batches/b/groups");
+      expect(ids(first.groups)).toEqual(["b-0"]);
+      await waitFor(() => t.scheduler.unfinished === 0, "what is left to end");
+      await t[Symbol.asyncDispose]();
+    });
+  }
 
   test("is ended when it was begun too many weight versions ago", async () => {
     using dir = tempDir();

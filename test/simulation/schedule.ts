@@ -155,8 +155,14 @@ export class Schedule implements Disposable {
     const active = rows.filter(({ state }) => state === "active").map(({ id }) => id);
     expect(active.toSorted()).toEqual([...scheduler.active.keys()].toSorted());
     expect(scheduler.staleAnswers).toBeGreaterThanOrEqual(this.#zombies);
-    const unfinished = rows.filter(({ finished_ms }) => finished_ms === null).length;
-    expect(scheduler.unfinished).toBe(unfinished);
+    const unfinished = rows.filter(({ finished_ms }) => finished_ms === null);
+    expect(scheduler.unfinished).toBe(unfinished.length);
+    const places: Record<string, number> = {};
+    for (const { stage, state } of unfinished) {
+      places[`${stage} ${state}`] = (places[`${stage} ${state}`] ?? 0) + 1;
+    }
+    const counted = store.counts.list().map((it) => [`${it.stage} ${it.state}`, it.count]);
+    expect(Object.fromEntries(counted)).toEqual(places);
     for (const row of rows) {
       expect(row.reward !== null).toBe(row.state === "succeeded");
       if (row.finished_ms === null) continue;

@@ -1,13 +1,16 @@
 import { expect, test } from "bun:test";
 import { systemClock } from "../../src/lib/clock.ts";
 import { Janitor } from "../../src/pipeline/janitor.ts";
+import type { BatchChange } from "../../src/store/batch-store.ts";
+import type { GroupChange } from "../../src/store/group-store.ts";
 import { Store } from "../../src/store/store.ts";
 import { createLog } from "../../src/telemetry/log.ts";
-import { CANCEL, STARTED, storeJob } from "../support/jobs.ts";
+import { CANCEL, STARTED, storeJob, TO_THE_END } from "../support/jobs.ts";
 import { tempDir } from "../support/temp-dir.ts";
 
-function setup(keep: { ms: number; bytes: number }) {
+function setup({ carryMs = 0, ...sizes }: { ms: number; bytes: number; carryMs?: number }) {
   const dir = tempDir();
+  const keep = { ...sizes, carryMs };
   let store = new Store(dir.path);
   const janitor = new Janitor({ store, clock: systemClock(), log: createLog("silent"), keep });
   return {
@@ -23,6 +26,20 @@ function setup(keep: { ms: number; bytes: number }) {
           store.saveTrajectory(seq, 1, "[]");
         }
       });
+    },
+    /** A batch, or null for a group by itself, with one group of one finished rollout. */
+    group(id: string, batch: BatchChange | null, group: GroupChange) {
+      const options = { id, body_sha256: "", options: "{}", closed: 1, source: null };
+      const row = batch && store.batches.insert({ ...options, created_ms: 1 });
+      if (row && batch) store.batches.update(row.seq, batch);
+      const { seq } = store.groups.insert({
+        ...{ id, bodySha256: "", instanceKey: "echo:1", instance: "{}" },
+        ...{ template: "{}", rules: "{}", createdMs: 1 },
+        batch: row && { seq: row.seq, position: 0 },
+      });
+      store.groups.update(seq, group);
+      storeJob(store, id, TO_THE_END, { member: { groupSeq: seq, sample: 0 } });
+      return { seq, batchSeq: row?.seq ?? 0 };
     },
     ids: () => store.list({ limit: 1000, after: 0, order: "submitted" }).rows.map(({ id }) => id),
     reopen() {
@@ -61,4 +78,35 @@ test("above the size the oldest go until it fits, and their space is given back"
   expect(t.store.retention.usedBytes()).toBeLessThan(2_000_000);
   expect(t.ids().at(-1)).toBe("j999");
   expect(t.ids().length).toBeGreaterThan(100);
+});
+
+const INFORMATIVE: GroupChange = { state: "complete", informative: 1, finished_ms: 1 };
+const OVER: BatchChange = { state: "complete", finished_ms: 1 };
+const DELIVERED: GroupChange = { ...INFORMATIVE, delivered: 1 };
+
+test("finished members of a group or batch that is under way or carried stay, however old", () => {
+  using t = setup({ ms: 0, bytes: 1 });
+  t.group("alone-running", null, { state: "running" });
+  t.group("batch-running", { state: "running" }, { state: "running" });
+  t.group("undelivered", { state: "running" }, INFORMATIVE);
+  t.group("delivered", { state: "running" }, DELIVERED);
+  t.group("kept", OVER, { state: "running" });
+  t.group("parked", OVER, { state: "carried" });
+  t.group("alone-over", null, INFORMATIVE);
+  t.group("batch-over", OVER, DELIVERED);
+  storeJob(t.store, "last", [CANCEL]);
+  while (t.janitor.step()) {}
+  const under = ["alone-running", "batch-running", "undelivered", "delivered"];
+  expect(t.ids()).toEqual([...under, "kept", "parked", "last"]);
+});
+
+test("a surplus group stays whole as long as another batch may begin with it, and then is no batch's", () => {
+  using t = setup({ ms: 0, bytes: 1, carryMs: 1e15 });
+  const { seq, batchSeq } = t.group("surplus", OVER, INFORMATIVE);
+  storeJob(t.store, "last", [CANCEL]);
+  while (t.janitor.step()) {}
+  expect(t.ids()).toEqual(["surplus", "last"]);
+  t.store.retention.remove(Date.now(), 1, 10);
+  t.store.batches.adopt(batchSeq, batchSeq + 1);
+  expect([t.ids(), t.store.groups.bySeq(seq)?.batch_seq]).toEqual([["last"], null]);
 });

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import type { JobCount } from "../../src/store/job-counts.ts";
 import { toJob } from "../../src/store/rows.ts";
 import { Store } from "../../src/store/store.ts";
 import {
@@ -262,21 +263,40 @@ describe("what waits", () => {
     expect(ids(t.store.pendingPastDeadline(deadlineMs))).toEqual(["a"]);
   });
 
-  test("or works is unfinished, and is counted by stage", () => {
+  test("or works is counted by stage, also when a transaction is undone", () => {
     using t = setup();
+    expect(t.store.counts.total).toBe(0);
     storeJob(t.store, "a", []);
     storeJob(t.store, "b", []);
     storeJob(t.store, "c", [STARTED]);
     storeJob(t.store, "d", [STARTED, SUCCEEDED, STARTED]);
     storeJob(t.store, "e", TO_THE_END);
-    expect(ids(t.store.unfinished())).toEqual(["a", "b", "c", "d"]);
-    expect(new Set(t.store.unfinishedCounts())).toEqual(
-      new Set([
-        { stage: "init", state: "pending", count: 2 },
-        { stage: "init", state: "active", count: 1 },
-        { stage: "run", state: "active", count: 1 },
-      ]),
-    );
+    const counted = new Set([
+      { stage: "init", state: "pending", count: 2 },
+      { stage: "init", state: "active", count: 1 },
+      { stage: "run", state: "active", count: 1 },
+    ]);
+    expect(new Set(t.store.counts.list())).toEqual(counted as Set<JobCount>);
+    const undone = () => {
+      storeJob(t.store, "f", []);
+      throw new Error("undone");
+    };
+    expect(() => t.store.transaction(undone)).toThrow("undone");
+    expect(new Set(t.store.counts.list())).toEqual(counted as Set<JobCount>);
+    expect(t.store.counts.total).toBe(4);
+  });
+
+  test("is left alone by a start where it has lost nothing with the service that died", () => {
+    using t = setup();
+    const ran = [STARTED, SUCCEEDED, STARTED, SUCCEEDED];
+    storeJob(t.store, "new", []);
+    storeJob(t.store, "init", [STARTED]);
+    storeJob(t.store, "run", [STARTED, SUCCEEDED]);
+    storeJob(t.store, "eval", ran);
+    storeJob(t.store, "over", TO_THE_END);
+    expect(ids(t.store.recoverable(0))).toEqual(["init", "run", "eval"]);
+    const seqOf = (id: string) => t.store.jobById(id)?.seq as number;
+    expect(ids(t.store.recoverable(seqOf("init")))).toEqual(["run", "eval"]);
   });
 });
 

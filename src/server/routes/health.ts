@@ -19,7 +19,7 @@ export function healthRoutes({ store, scheduler, backends, version }: ServerPart
       run: { pending: 0, active: 0 },
       eval: { pending: 0, active: 0 },
     };
-    for (const { stage, state, count } of store.unfinishedCounts()) {
+    for (const { stage, state, count } of store.counts.list()) {
       stages[stage][state as "pending" | "active"] = count;
     }
     const { draining, unfinished, staleAnswers } = scheduler;
