@@ -4,20 +4,21 @@ import { rulesOf } from "../jobs/group.ts";
 import type { BatchSubmission } from "../pipeline/batches.ts";
 import type { GroupSubmission } from "../pipeline/groups.ts";
 import type { Submission } from "../pipeline/parts.ts";
-import { type BatchRequest, type GroupBase, splitBatch } from "../protocol/batch.ts";
+import { type BatchRequest, type GroupOrigin, splitBatch } from "../protocol/batch.ts";
 import { type GroupRequest, splitGroup } from "../protocol/group.ts";
 import { canonicalJson, inField } from "../protocol/parse.ts";
 import type { RolloutRequest } from "../protocol/rollout.ts";
+
+/** @param client who asks, among whom slots are shared */
+type AcceptGroup = (request: GroupRequest, client: string) => GroupSubmission;
 
 /**
  * Turns a checked request into a group: its rollouts are accepted as a single one would be.
  *
  * @throws ServiceError `unknown_task_kind`, `invalid_field`
  */
-export function acceptGroupWith(
-  accept: (request: RolloutRequest) => Submission,
-): (request: GroupRequest) => GroupSubmission {
-  return ({ id, ...body }) => {
+export function acceptGroupWith(accept: (request: RolloutRequest) => Submission): AcceptGroup {
+  return ({ id, ...body }, client) => {
     const { plan, rollout } = splitGroup(body);
     // A rule that can't be read is refused here, with its field.
     rulesOf(plan);
@@ -29,19 +30,19 @@ export function acceptGroupWith(
       bodySha256: sha256(canonicalJson(body)),
       instanceKey: instanceKey(body.instance),
       instance,
-      template: { job: jobTemplate, row: rowTemplate },
+      template: { job: jobTemplate, row: { ...rowTemplate, client } },
       plan,
     };
   };
 }
 
 /** The same for a batch: its groups get their ids from it later. */
-export function acceptBatchWith(acceptGroup: (request: GroupRequest) => GroupSubmission) {
-  const acceptInstances = (base: GroupBase, instances: GroupRequest["instance"][]) =>
+export function acceptBatchWith(acceptGroup: AcceptGroup) {
+  const acceptInstances = ({ base, client }: GroupOrigin, instances: GroupRequest["instance"][]) =>
     instances.map((instance, index) =>
-      inField(`instances[${index}]`, () => acceptGroup({ ...base, instance })),
+      inField(`instances[${index}]`, () => acceptGroup({ ...base, instance }, client)),
     );
-  const acceptBatch = (request: BatchRequest): BatchSubmission => {
+  const acceptBatch = (request: BatchRequest, client: string): BatchSubmission => {
     const { id, ...body } = request;
     const { plan, base } = splitBatch(request);
     // Refused here even where the instances come later.
@@ -57,10 +58,10 @@ export function acceptBatchWith(acceptGroup: (request: GroupRequest) => GroupSub
       );
     }
     return {
-      ...{ plan, base, open: body.open ?? false, carryFrom: body.carry_from ?? null },
+      ...{ plan, base, client, open: body.open ?? false, carryFrom: body.carry_from ?? null },
       id: id ?? randomUUID(),
       bodySha256: sha256(canonicalJson(body)),
-      groups: acceptInstances(base, body.instances ?? []),
+      groups: acceptInstances({ base, client }, body.instances ?? []),
     };
   };
   return { acceptBatch, acceptInstances };

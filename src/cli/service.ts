@@ -121,13 +121,14 @@ export async function startService(
   const delivery = callbacks.start(store, clock, log);
   const maxBodyBytes = config.max_body_bytes;
   const acceptGroup = acceptGroupWith(accept);
+  const gate = new Gate({ maxWaiting: config.max_waiting, maxStreams: config.max_streams });
   const app = createApp({
     ...{ store, scheduler, backends, weights, accept, maxBodyBytes, version: VERSION },
     acceptGroup,
     ...acceptBatchWith(acceptGroup),
-    gate: new Gate({ maxWaiting: config.max_waiting, maxStreams: config.max_streams }),
+    gate,
   });
-  mountCompat(app, config, { store, scheduler, backends, addresses, accept });
+  mountCompat(app, config, { store, scheduler, backends, addresses, accept, gate });
   const stopPipeline = async (graceMs: number, hurry: Promise<unknown>) => {
     const result = await scheduler.drain(graceMs, hurry);
     delivery?.stop();

@@ -21,6 +21,8 @@ export type BatchSubmission = {
   plan: BatchPlan;
   /** What its groups are made from besides their instance; kept for the instances that come later. */
   base: unknown;
+  /** Who submitted it: its rollouts take their share of the slots from this client's. */
+  client: string;
   groups: GroupSubmission[];
   /** More instances are to come. */
   open: boolean;
@@ -37,8 +39,8 @@ export type BatchParts = {
   afterCommit(effect: () => void): void;
   /** How many weight versions were announced after that moment. */
   versionsSince(ms: number): number;
-  /** How many more rollouts the pools up to RUN could take. */
-  room(): number;
+  /** How many more rollouts of a client the pools up to RUN could take. */
+  room(client: string): number;
   settings: { carryLimitMs: number; maxQueuedJobs: number };
 };
 
@@ -46,6 +48,7 @@ export type BatchParts = {
 type LiveBatch = {
   row: BatchRow;
   plan: BatchPlan;
+  client: string;
   /** Groups that have not been begun. */
   waiting: number;
   begun: Map<number, BatchGroup>;
@@ -82,7 +85,7 @@ export class Batches {
   submit(submission: BatchSubmission): Promise<{ id: string; created: boolean }> {
     const { store, clock } = this.#parts;
     return this.#parts.operate(() => {
-      const { id, bodySha256, plan, base, open } = submission;
+      const { id, bodySha256, plan, base, client, open } = submission;
       const known = store.batches.byId(id);
       if (known && known.body_sha256 !== bodySha256) {
         const mend = "use a new id for a new batch";
@@ -94,7 +97,7 @@ export class Batches {
       this.#expectRoom(submission.groups.length);
       const row = store.batches.insert({
         ...{ id, body_sha256: bodySha256, closed: open ? 0 : 1, source: null },
-        options: JSON.stringify({ plan, base }),
+        options: JSON.stringify({ plan, base, client }),
         created_ms: clock.nowMs(),
       });
       if (from) this.#adopt(from, row);
@@ -219,7 +222,7 @@ export class Batches {
     const share = informativeShare(batch, plan.expectedShare);
     const wanted = groupsWanted(plan, needed, [...batch.begun.values()], share);
     if (wanted === 0) return;
-    let free = Math.min(room(), this.#allowed(batch));
+    let free = Math.min(room(batch.client), this.#allowed(batch));
     for (let begun = 0; begun < wanted && free > 0; begun++) {
       const row = store.batches.waiting(batch.row.seq, 1)[0];
       if (!row) return;
@@ -354,7 +357,7 @@ export class Batches {
 
   #load(row: BatchRow): void {
     const { store, groups } = this.#parts;
-    const { plan } = JSON.parse(row.options) as { plan: BatchPlan };
+    const { plan, client } = JSON.parse(row.options) as { plan: BatchPlan; client: string };
     const begun = store.batches.begun(row.seq).map((group): [number, BatchGroup] => {
       const { seq, position, informative } = group;
       const place = { seq, position: position ?? 0, startedMs: group.started_ms ?? 0 };
@@ -370,7 +373,7 @@ export class Batches {
       if (informative === 1) counts.informative += count;
     }
     const { delivered, tokens } = store.batches.deliveries(row.seq);
-    const batch = { row, plan, begun: new Map(begun), ...counts, delivered, tokens };
+    const batch = { row, plan, client, begun: new Map(begun), ...counts, delivered, tokens };
     this.#live.set(row.seq, batch);
   }
 

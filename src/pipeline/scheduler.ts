@@ -125,7 +125,7 @@ export class Scheduler {
       ...{ store, clock: parts.clock, groups: this.groups, settings },
       operate: (work) => this.#ticker.operate(work),
       afterCommit: (effect) => this.#ticker.afterCommit(effect),
-      room: () => this.#slots.roomAheadOfRun(),
+      room: (client) => this.#slots.roomAheadOfRun(client),
       versionsSince: (ms) => parts.versionsSince?.(ms) ?? 0,
     });
     this.#ticker.enqueue(() => this.groups.resume());
@@ -296,6 +296,7 @@ export class Scheduler {
     const result: JobResult = {};
     if (event.outcome !== null) result.outcome = event.outcome;
     if (event.sampledTokens) result.sampledTokens = event.sampledTokens;
+    if (event.sandboxPeak) result.sandboxPeak = event.sandboxPeak;
     if (event.handle?.isolation) result.isolation = event.handle.isolation;
     if (event.verdict !== null) result.verdict = event.verdict;
     if (event.trajectory !== null) {

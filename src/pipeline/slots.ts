@@ -63,12 +63,15 @@ export class Slots {
     return isInit && images.barred.length > barred.length;
   }
 
-  /** How many more rollouts would find a slot of RUN, or be made ready for one. */
-  roomAheadOfRun(): number {
+  /**
+   * How many more rollouts of a client would find a slot of RUN, or be made ready for one. What others have waiting
+   * counts nothing: who has much may not keep the rest from having their share.
+   */
+  roomAheadOfRun(client: string): number {
     const { pools, settings, store } = this.#parts;
     const starting = settings.pools.init.slots - pools.init.freeSlots();
     const room = pools.run.freeSlots() + settings.maxSandboxesAhead - starting;
-    return room - store.batches.pendingAheadOfRun(Math.max(1, room));
+    return room - store.batches.pendingAheadOfRun(client, Math.max(1, room));
   }
 
   /** Few start at once, because a start is heavy on the node; and not too many wait without running. */

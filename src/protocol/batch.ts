@@ -46,6 +46,9 @@ export const appendSchema = z.strictObject({
 /** What a batch's groups are made from, besides their instance. */
 export type GroupBase = Omit<GroupRequest, "id" | "instance">;
 
+/** What a batch keeps for the instances that come later; `client` is who made it. */
+export type GroupOrigin = { base: GroupBase; client: string };
+
 /** What concerns the batch, and what each of its groups is. */
 export function splitBatch(request: BatchRequest): { plan: BatchPlan; base: GroupBase } {
   const { id: _id, instances: _instances, open: _open, carry_from: _from, ...others } = request;

@@ -5,7 +5,7 @@ import type { BatchSubmission } from "../pipeline/batches.ts";
 import type { GroupSubmission } from "../pipeline/groups.ts";
 import type { Submission } from "../pipeline/parts.ts";
 import type { Scheduler } from "../pipeline/scheduler.ts";
-import type { BatchRequest, GroupBase } from "../protocol/batch.ts";
+import type { BatchRequest, GroupOrigin } from "../protocol/batch.ts";
 import type { GroupRequest } from "../protocol/group.ts";
 import type { RolloutRequest } from "../protocol/rollout.ts";
 import type { Store } from "../store/store.ts";
@@ -81,11 +81,11 @@ export type ServerParts = {
   weights: Pick<Weights, "version" | "paused" | "view" | "pause" | "announce" | "resume">;
   /** Checks a request and gives it its task kind, limits and id. @throws ServiceError */
   accept(request: RolloutRequest): Submission;
-  /** The same for a group. @throws ServiceError */
-  acceptGroup(request: GroupRequest): GroupSubmission;
-  acceptBatch(request: BatchRequest): BatchSubmission;
+  /** The same for a group of a client's. @throws ServiceError */
+  acceptGroup(request: GroupRequest, client: string): GroupSubmission;
+  acceptBatch(request: BatchRequest, client: string): BatchSubmission;
   /** Instances that are added to a batch later. */
-  acceptInstances(base: GroupBase, instances: GroupRequest["instance"][]): GroupSubmission[];
+  acceptInstances(origin: GroupOrigin, instances: GroupRequest["instance"][]): GroupSubmission[];
   gate: Gate;
   maxBodyBytes: number;
   version: string;

@@ -204,9 +204,11 @@ export class BatchStore {
     return row?.work ?? 0;
   }
 
-  /** Jobs that wait for INIT or RUN, counted up to `limit`: whether there is enough to do. */
-  pendingAheadOfRun(limit: number): number {
-    const ahead = and(eq(jobs.state, "pending"), inArray(jobs.stage, ["init", "run"]));
+  /** A client's jobs that wait for INIT or RUN, counted up to `limit`: whether there is enough to do. */
+  pendingAheadOfRun(client: string, limit: number): number {
+    // In the words of the index `jobs_claimable`: by parameters SQLite could not know that it fits.
+    const waiting = sql`state = 'pending' AND not_before_ms IS NULL`;
+    const ahead = and(waiting, eq(jobs.client, client), inArray(jobs.stage, ["init", "run"]));
     const some = this.#db.select({ seq: jobs.seq }).from(jobs).where(ahead).limit(limit).as("some");
     return this.#db.select({ n: count() }).from(some).get()?.n ?? 0;
   }

@@ -177,6 +177,20 @@ describe("a batch", () => {
   });
 });
 
+test("the rollouts of groups and batches are their client's, and another's queue holds none of them up", async () => {
+  using dir = tempDir();
+  await using t = groupService(dir.path, { slots: 4 });
+  const many = Array.from({ length: 300 }, (_, at) => ({ id: `x-${at}`, instance: rows(1)[0] }));
+  await t.send("POST", "/v1/rollouts", { rollouts: many }, "busy");
+  await t.send("POST", "/v1/groups", { id: "g", num_samples: 2, instance: rows(1)[0] }, "ann");
+  await t.send("POST", "/v1/batches", { ...BATCH, instances: rows(1), open: true }, "ben");
+  await t.send("POST", "/v1/batches/b/instances", { instances: rows(1, 1) }, "other");
+  await waitFor(() => t.waiting.has("g-1") && t.waiting.has("b-1-1"), "them to have their turn");
+  const clients = ["g-0", "b-0-0", "b-1-0"].map((id) => t.store.jobById(id)?.client);
+  expect(clients).toEqual(["ann", "ben", "ben"]);
+  expect(t.store.jobById("x-299")?.state).toBe("pending");
+});
+
 describe("what a batch leaves unfinished", () => {
   test("goes on and is the next batch's first, with the rewards that it has", async () => {
     using dir = tempDir();

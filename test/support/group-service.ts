@@ -91,11 +91,12 @@ export function groupService(dataDir: string, { slots = 8, carryLimitMs = 1_000_
       method: string,
       path: string,
       body?: unknown,
+      client = "test",
       // biome-ignore lint/suspicious/noExplicitAny: what the assertions look at is what is tested.
     ): Promise<{ status: number; body: any }> {
       const init: RequestInit = { method };
       if (body !== undefined) init.body = JSON.stringify(body);
-      const response = await app.request(path, init, { keepOpen: () => {} });
+      const response = await app.request(path, init, { keepOpen: () => {}, client });
       return { status: response.status, body: await response.json() };
     },
     /** Gives a rollout its reward, or has it fail. Waits until it has come to EVAL. */

@@ -38,7 +38,7 @@ export function batchRoutes(parts: ServerParts) {
 
   app.post("/", async (c) => {
     const body = parseBody(batchRequestSchema, await readJson(c.req.raw, parts.maxBodyBytes));
-    const { id, created } = await batches.submit(parts.acceptBatch(body));
+    const { id, created } = await batches.submit(parts.acceptBatch(body, c.env.client));
     return c.json({ created, ...view(find(id)) }, created ? 201 : 200);
   });
 
@@ -58,8 +58,7 @@ export function batchRoutes(parts: ServerParts) {
   app.post("/:id/instances", async (c) => {
     const row = find(c.req.param("id"));
     const body = parseBody(appendSchema, await readJson(c.req.raw, parts.maxBodyBytes));
-    const { base } = JSON.parse(row.options);
-    const groups = parts.acceptInstances(base, body.instances);
+    const groups = parts.acceptInstances(JSON.parse(row.options), body.instances);
     const { at = null, close = false } = body;
     return c.json(await batches.append(row.id, groups, { at, close }));
   });

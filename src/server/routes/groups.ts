@@ -38,7 +38,7 @@ export function groupRoutes(parts: ServerParts) {
   app.post("/", async (c) => {
     const query = parseBody(groupReadQuery, c.req.query());
     const body = parseBody(groupRequestSchema, await readJson(c.req.raw, parts.maxBodyBytes));
-    const { id, created } = await groups.submit(parts.acceptGroup(body));
+    const { id, created } = await groups.submit(parts.acceptGroup(body, c.env.client));
     await waitFinal(c, id, query.wait_ms);
     return c.json({ created, ...describe(parts, find(id), query) }, created ? 201 : 200);
   });
