@@ -67,7 +67,7 @@ export function setup({ held = false, maxWaiting = 100 } = {}) {
     weights: idleWeights(),
     accept,
     acceptGroup,
-    ...acceptBatchWith(acceptGroup),
+    ...acceptBatchWith(acceptGroup, () => {}),
     gate: new Gate({ maxWaiting, maxStreams: 2 }),
     maxBodyBytes: MAX_BODY_BYTES,
     version: "0.0.0-test",
