@@ -10,7 +10,7 @@ import type { Accept } from "./accept.ts";
 /** So long a rollout goes on whose client left without an id to come back with. */
 const DISCONNECT_GRACE_MS = 10_000;
 
-type CompatParts = Pick<ServerParts, "store" | "scheduler" | "backends"> & {
+type CompatParts = Pick<ServerParts, "store" | "scheduler" | "backends" | "gate"> & {
   addresses: Addresses;
   accept: Accept;
 };

@@ -135,13 +135,14 @@ export async function startService(
     ...{ batches: scheduler.batches, acceptRow, maxLineBytes: maxBodyBytes },
     read: (...part) => rows.read(...part),
   });
+  const gate = new Gate({ maxWaiting: config.max_waiting, maxStreams: config.max_streams });
   const app = createApp({
     ...{ store, scheduler, backends, weights, accept, maxBodyBytes, version: VERSION },
     acceptGroup,
     ...acceptBatches,
-    gate: new Gate({ maxWaiting: config.max_waiting, maxStreams: config.max_streams }),
+    gate,
   });
-  mountCompat(app, config, { store, scheduler, backends, addresses, accept });
+  mountCompat(app, config, { store, scheduler, backends, addresses, accept, gate });
   const stopPipeline = async (graceMs: number, hurry: Promise<unknown>) => {
     sources[Symbol.dispose]();
     const result = await scheduler.drain(graceMs, hurry);

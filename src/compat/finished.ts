@@ -1,3 +1,4 @@
+import { ServiceError } from "../errors.ts";
 import { isFinal, type State } from "../jobs/job.ts";
 import type { Scheduler } from "../pipeline/scheduler.ts";
 import type { Store } from "../store/store.ts";
@@ -12,7 +13,11 @@ export type RolloutSource = {
 /** How long one look for a rollout's end lasts; only the client's patience ends the wait as a whole. */
 const WAIT_MS = 60_000;
 
-/** The finished rollout; null when `signal` aborts before, or the service stops. */
+/**
+ * The finished rollout; null when `signal` aborts before, or the service stops.
+ *
+ * @throws ServiceError `not_found` for one that does not exist, which would never end
+ */
 export async function finishedRollout(
   { store, scheduler }: RolloutSource,
   id: string,
@@ -20,7 +25,8 @@ export async function finishedRollout(
 ): Promise<JobRow | null> {
   for (;;) {
     const row = store.jobById(id);
-    if (row && isFinal(row)) return row;
+    if (!row) throw new ServiceError("not_found", `there is no rollout "${id}"`, { field: "id" });
+    if (isFinal(row)) return row;
     if (signal.aborted || scheduler.draining) return null;
     await scheduler.waiters.job(id, WAIT_MS, signal);
   }

@@ -1,3 +1,4 @@
+import type { RE2JS } from "re2js";
 import { afterThinking } from "./after-thinking.ts";
 import { lastBoxed } from "./boxed.ts";
 import type { Verdict } from "./verdict.ts";
@@ -17,11 +18,12 @@ export type ChoiceQuestion = {
   expected: string;
   mode: GradingMode;
   /** Wins over `mode`: its first group in its last match is the answer. */
-  outputRegex: RegExp | null;
+  outputRegex: RE2JS | null;
 };
 
-/** More than any final answer needs; a row's own expression may be slow on long texts. */
-const MAX_REGEX_CHARS = 20_000;
+/** Of RE2, which takes linear time for a match; these bound how much one grade adds up to. */
+const MAX_REGEX_CHARS = 10_000;
+const MAX_MATCHES = 200;
 
 /** Grades as NeMo Gym's `mcqa` and `gpqa_diamond` do, by the mode that the row names. */
 export function gradeChoice(question: ChoiceQuestion, message: string | null): Verdict {
@@ -92,9 +94,15 @@ function named(question: ChoiceQuestion, answer: string | undefined): string | n
   return same.length === 1 ? (same[0]?.letter ?? null) : null;
 }
 
-function byRegex(question: ChoiceQuestion, regex: RegExp, text: string): string | null {
-  const last = [...text.matchAll(regex)].at(-1);
-  return named(question, last?.[1] ?? last?.[0]);
+/** An answer with more matches than are looked at chooses nothing. */
+function byRegex(question: ChoiceQuestion, regex: RE2JS, text: string): string | null {
+  const matcher = regex.matcher(text);
+  let last: string | undefined;
+  for (let matches = 0; matcher.find(); matches++) {
+    if (matches === MAX_MATCHES) return null;
+    last = (matcher.groupCount() > 0 ? matcher.group(1) : null) ?? matcher.group() ?? undefined;
+  }
+  return named(question, last);
 }
 
 function isOption({ options }: ChoiceQuestion, letter: string): boolean {

@@ -1,6 +1,9 @@
 import { acceptWith } from "../../src/cli/accept.ts";
 import { acceptBatchWith, acceptGroupWith } from "../../src/cli/accept-group.ts";
+import { mountCompat } from "../../src/cli/compat.ts";
+import { prorlAddresses } from "../../src/cli/prorl-addresses.ts";
 import { loadConfig } from "../../src/config.ts";
+import { BackendRegistry } from "../../src/inference/registry.ts";
 import type { Stage } from "../../src/jobs/job.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { Scheduler } from "../../src/pipeline/scheduler.ts";
@@ -17,8 +20,8 @@ import { idleWeights } from "../support/weights.ts";
 export const MAX_BODY_BYTES = 10_000;
 export const ECHO = { instance: { data_source: "echo" } };
 
-/** The real routes, store and scheduler; the worker threads answer at once unless `held`. */
-export function setup({ held = false, maxWaiting = 100 } = {}) {
+/** The real routes, store and scheduler; the worker threads answer at once unless `held`. `compat`: others' APIs too. */
+export function setup({ held = false, maxWaiting = 100, compat = false } = {}) {
   const dir = tempDir();
   const store = new Store(dir.path);
   const system = systemClock();
@@ -58,20 +61,27 @@ export function setup({ held = false, maxWaiting = 100 } = {}) {
       throw error;
     },
   });
-  const accept = acceptWith(loadConfig({ env: {}, flags: {} }), () => {});
+  const config = loadConfig({ env: {}, flags: { max_body_bytes: MAX_BODY_BYTES } });
+  const accept = acceptWith(config, () => {});
   const acceptGroup = acceptGroupWith(accept);
+  const gate = new Gate({ maxWaiting, maxStreams: 2 });
+  const backends = fakeBackends();
   const app = createApp({
     store,
     scheduler,
-    backends: fakeBackends(),
+    backends,
     weights: idleWeights(),
     accept,
     acceptGroup,
     ...acceptBatchWith(acceptGroup, () => {}),
-    gate: new Gate({ maxWaiting, maxStreams: 2 }),
+    gate,
     maxBodyBytes: MAX_BODY_BYTES,
     version: "0.0.0-test",
   });
+  if (compat) {
+    const addresses = prorlAddresses(new BackendRegistry(), store, clock, () => {});
+    mountCompat(app, config, { store, scheduler, backends, addresses, accept, gate });
+  }
   const env = { keepOpen: () => {}, client: "test" };
   const send = async (method: string, path: string, body?: unknown) => {
     const init: RequestInit = { method };

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { RE2JS } from "re2js";
 import { type GradingMode, gradeChoice } from "../../src/verifiers/multiple-choice.ts";
 
 const OPTIONS = [
@@ -7,7 +8,7 @@ const OPTIONS = [
   { letter: "C", text: "Blue" },
 ];
 
-function grade(mode: GradingMode, message: string | null, outputRegex: RegExp | null = null) {
+function grade(mode: GradingMode, message: string | null, outputRegex: RE2JS | null = null) {
   const { reward, rule } = gradeChoice(
     { options: OPTIONS, expected: "B", mode, outputRegex },
     message,
@@ -50,7 +51,7 @@ describe("by mode, a message chooses the right option (1), another (0) or none (
 });
 
 test("a row's own expression wins, by its last match", () => {
-  const regex = /choice is \(?([A-Z])/gi;
+  const regex = RE2JS.compile("choice is \\(?([A-Z])", RE2JS.CASE_INSENSITIVE);
   expect(grade("gpqa", "My choice is A. No: my choice is (b). \\boxed{A}", regex)).toBe(1);
   expect(grade("gpqa", "\\boxed{B}", regex)).toBeNull();
 });
@@ -67,3 +68,12 @@ test.each([
   }
   expect(performance.now() - startMs).toBeLessThan(2000);
 });
+
+test.each(["(a+)+$", "a*a*a*a*b", "a.*b|a", "(a|a)*b"])(
+  "the expression %s can't stall a thread",
+  (source) => {
+    const startMs = performance.now();
+    expect(grade("gpqa", "a".repeat(500_000), RE2JS.compile(source))).not.toBe(1);
+    expect(performance.now() - startMs).toBeLessThan(2000);
+  },
+);

@@ -8,6 +8,7 @@ import type { RolloutRequest } from "../../protocol/rollout.ts";
 import { viewRollout } from "../../protocol/view.ts";
 import { readJson } from "../../server/body.ts";
 import { errorResponse } from "../../server/error-response.ts";
+import type { Gate } from "../../server/gate.ts";
 import type { ServerEnv } from "../../server/parts.ts";
 import type { Store } from "../../store/store.ts";
 import { finishedRollout, storedTrajectory, unfinishedOf } from "../finished.ts";
@@ -29,6 +30,7 @@ export type GymParts = {
   accept(request: RolloutRequest): Submission;
   /** The model's name, for the responses. */
   model(): string;
+  gate: Gate;
   maxBodyBytes: number;
   settings: {
     /**
@@ -45,7 +47,7 @@ export type GymParts = {
  * server as they need to find it.
  */
 export function gymRoutes(parts: GymParts): Hono<ServerEnv> {
-  const { scheduler, accept, settings, maxBodyBytes } = parts;
+  const { scheduler, accept, settings, gate, maxBodyBytes } = parts;
   const app = new Hono<ServerEnv>();
   const runs = new Runs(settings.adoptMs, (id) => void scheduler.cancel(id));
 
@@ -69,18 +71,19 @@ export function gymRoutes(parts: GymParts): Hono<ServerEnv> {
     c.env.keepOpen();
     const body = await readJson(c.req.raw, maxBodyBytes);
     const bodySha256 = createHash("sha256").update(canonicalJson(body)).digest("hex");
-    const { run, adopted } = runs.enter(bodySha256);
-    const { row, rollout } = readRunRequest(body, {
-      id: run.rolloutId,
-      labels: { api: API, [BODY_LABEL]: bodySha256 },
+    const labels = { api: API, [BODY_LABEL]: bodySha256 };
+    const { row, rollout } = readRunRequest(body, { labels });
+    const finished = await gate.wait(async () => {
+      const { run, adopted } = runs.enter(bodySha256);
+      if (!adopted) {
+        const { job, row: accepted } = accept({ ...rollout, id: run.rolloutId });
+        await scheduler.submit([{ job, row: { ...accepted, client: c.env.client } }]);
+      }
+      const ended = await finishedRollout(parts, run.rolloutId, c.req.raw.signal);
+      if (!ended) runs.orphan(run);
+      return ended;
     });
-    if (!adopted) {
-      const { job, row: accepted } = accept(rollout);
-      await scheduler.submit([{ job, row: { ...accepted, client: c.env.client } }]);
-    }
-    const finished = await finishedRollout(parts, run.rolloutId, c.req.raw.signal);
     if (!finished) {
-      runs.orphan(run);
       throw new ServiceError("shutting_down", "the rollout goes on; send the request again");
     }
     const trajectory = storedTrajectory(parts, finished);

@@ -34,10 +34,7 @@ export type RunRequest = { row: Record<string, unknown>; rollout: RolloutRequest
  *
  * @throws ServiceError `invalid_field`, `unknown_task_kind`
  */
-export function readRunRequest(
-  body: unknown,
-  named: Pick<RolloutRequest, "id" | "labels">,
-): RunRequest {
+export function readRunRequest(body: unknown, named: Pick<RolloutRequest, "labels">): RunRequest {
   const parsed = bodySchema.safeParse(body);
   if (!parsed.success) {
     const issue = parsed.error.issues[0];

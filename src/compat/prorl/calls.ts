@@ -8,6 +8,8 @@ export type Call = {
   /** The client's own name for it. */
   readonly jobId: string | null;
   readonly bodySha256: string;
+  /** Until it resolves there may be no rollout yet, and after it failed there is none. */
+  accepted: Promise<unknown>;
   /** Connections that wait for the result. */
   readers: number;
   /** Cancels the rollout, or forgets its result, when nobody came back for it. */
@@ -86,7 +88,8 @@ export class Calls {
 
   #begin(jobId: string | null, bodySha256: string): Call {
     const rolloutId = `prorl-${crypto.randomUUID()}`;
-    const call: Call = { rolloutId, jobId, bodySha256, readers: 0, timer: null };
+    const unread = { accepted: Promise.resolve(), readers: 0, timer: null };
+    const call: Call = { rolloutId, jobId, bodySha256, ...unread };
     this.#open.add(call);
     if (jobId !== null) this.#byJobId.set(jobId, call);
     return call;

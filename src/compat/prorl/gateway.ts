@@ -7,7 +7,7 @@ import type { Store } from "../../store/store.ts";
 import type { JobRow } from "../../store/tables.ts";
 import type { Outcome } from "../../trajectory/record.ts";
 import { finishedRollout, storedTrajectory, unfinishedOf } from "../finished.ts";
-import { Calls } from "./calls.ts";
+import { type Call, Calls } from "./calls.ts";
 import { type ProcessRequest, readProcessRequest } from "./process-request.ts";
 import { type ProrlResult, prorlResult } from "./result.ts";
 import { API, toRollout } from "./to-rollout.ts";
@@ -57,9 +57,13 @@ export class ProrlGateway {
     });
   }
 
-  /** Ends what a predecessor left: its clients' connections died with it, and they start over. */
-  async endLeftovers(): Promise<void> {
-    for (const { id } of unfinishedOf(this.#parts, API)) await this.#parts.scheduler.cancel(id);
+  /**
+   * Ends what a predecessor left: its clients' connections died with it, and they start over. Which those are is
+   * read at once, before new ones come.
+   */
+  endLeftovers(): Promise<void> {
+    const ids = [...unfinishedOf(this.#parts, API)].map(({ id }) => id);
+    return this.#parts.scheduler.cancelAll(ids);
   }
 
   get running(): boolean {
@@ -76,20 +80,26 @@ export class ProrlGateway {
   /** Cancels what is under way and resolves when all of it has ended. */
   async stop(): Promise<void> {
     this.#state = "stopping";
-    const rollouts = [...this.#calls.open].map(({ rolloutId }) => rolloutId);
-    await Promise.all(rollouts.map((id) => this.#parts.scheduler.cancel(id)));
-    const forever = new AbortController().signal;
-    await Promise.all(rollouts.map((id) => finishedRollout(this.#parts, id, forever)));
-    this.#calls.forgetAll();
-    this.#state = "stopped";
+    try {
+      await Promise.all([...this.#calls.open].map((call) => this.#end(call)));
+    } finally {
+      this.#calls.forgetAll();
+      this.#state = "stopped";
+    }
   }
 
   /** False when no open call has that id. */
   async cancel(jobId: string): Promise<boolean> {
     const call = this.#calls.byJobId(jobId);
-    if (!call) return false;
+    if (!call || !(await wasAccepted(call))) return false;
     await this.#parts.scheduler.cancel(call.rolloutId);
     return true;
+  }
+
+  async #end(call: Call): Promise<void> {
+    if (!(await wasAccepted(call))) return;
+    await this.#parts.scheduler.cancel(call.rolloutId);
+    await finishedRollout(this.#parts, call.rolloutId, new AbortController().signal);
   }
 
   /**
@@ -98,6 +108,8 @@ export class ProrlGateway {
    * @throws ServiceError when the rollout can't be taken on; what happens after that is in the result.
    */
   async process(body: unknown, client: string, signal: AbortSignal): Promise<ProrlResult | null> {
+    // Asked again here: it may have been stopped while the body came.
+    if (!this.running) throw new ServiceError("not_ready", NOT_RUNNING);
     const request = readProcessRequest(body);
     const { addresses, scheduler } = this.#parts;
     if (addresses.list().length === 0) {
@@ -108,8 +120,9 @@ export class ProrlGateway {
     try {
       if (fresh) {
         const { job, row } = this.#submission(request, call.rolloutId);
-        await scheduler.submit([{ job, row: { ...row, client } }]);
+        call.accepted = scheduler.submit([{ job, row: { ...row, client } }]);
       }
+      await call.accepted;
       const row = await finishedRollout(this.#parts, call.rolloutId, signal);
       if (!row) {
         this.#calls.left(call);
@@ -135,6 +148,13 @@ export class ProrlGateway {
     const { rollout, route } = toRollout(request, { id, modelDir, timeoutMs });
     return accept(rollout, route);
   }
+}
+
+async function wasAccepted({ accepted }: Call): Promise<boolean> {
+  return accepted.then(
+    () => true,
+    () => false,
+  );
 }
 
 function patchOf({ outcome }: JobRow): string | null {

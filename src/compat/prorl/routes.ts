@@ -3,6 +3,7 @@ import { z } from "zod";
 import { ServiceError } from "../../errors.ts";
 import type { Stage } from "../../jobs/job.ts";
 import { readJson } from "../../server/body.ts";
+import type { Gate } from "../../server/gate.ts";
 import type { ServerEnv } from "../../server/parts.ts";
 import type { Store } from "../../store/store.ts";
 import { NOT_RUNNING, type ProrlGateway, type ProrlParts } from "./gateway.ts";
@@ -17,10 +18,10 @@ const addSchema = z.looseObject({ address: z.string().min(1) });
  */
 export function prorlRoutes(
   gateway: ProrlGateway,
-  parts: Pick<ProrlParts, "store" | "addresses"> & { maxBodyBytes: number },
+  parts: Pick<ProrlParts, "store" | "addresses"> & { gate: Gate; maxBodyBytes: number },
 ): Hono<ServerEnv> {
   const app = new Hono<ServerEnv>();
-  const { store, addresses, maxBodyBytes } = parts;
+  const { store, addresses, gate, maxBodyBytes } = parts;
   const requireRunning = () => {
     if (!gateway.running) throw new ServiceError("not_ready", NOT_RUNNING);
   };
@@ -46,7 +47,7 @@ export function prorlRoutes(
     requireRunning();
     const body = await readJson(c.req.raw, maxBodyBytes);
     c.env.keepOpen();
-    const result = await gateway.process(body, c.env.client, c.req.raw.signal);
+    const result = await gate.wait(() => gateway.process(body, c.env.client, c.req.raw.signal));
     if (result) return c.json(result);
     return c.json({ detail: NOT_RUNNING }, 503);
   });
