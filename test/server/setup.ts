@@ -73,7 +73,7 @@ export function setup({ held = false, maxWaiting = 100, compat = false } = {}) {
     weights: idleWeights(),
     accept,
     acceptGroup,
-    ...acceptBatchWith(acceptGroup),
+    ...acceptBatchWith(acceptGroup, () => {}),
     gate,
     maxBodyBytes: MAX_BODY_BYTES,
     version: "0.0.0-test",
