@@ -9,6 +9,7 @@ import type { Verdict } from "../verifiers/verdict.ts";
 import { BatchStore } from "./batch-store.ts";
 import { CallbackTable } from "./callbacks.ts";
 import { closeDatabase, openDatabase } from "./database.ts";
+import { GroupEventLog } from "./group-events.ts";
 import { GroupStore } from "./group-store.ts";
 import { InstanceStore } from "./instance-store.ts";
 import { JobCounts } from "./job-counts.ts";
@@ -85,6 +86,7 @@ export class Store implements Disposable {
   readonly groups: GroupStore;
   readonly batches: BatchStore;
   readonly instances: InstanceStore;
+  readonly groupEvents: GroupEventLog;
   readonly #clientsWaiting;
   readonly callbacks: CallbackTable;
   readonly leases: LeaseTable;
@@ -102,6 +104,7 @@ export class Store implements Disposable {
     this.groups = new GroupStore(this.#db);
     this.batches = new BatchStore(this.#db);
     this.instances = new InstanceStore(this.#db);
+    this.groupEvents = new GroupEventLog(this.#raw);
     this.#clientsWaiting = this.#raw.query<{ client: string }, [string]>(CLIENTS_WAITING);
     this.callbacks = new CallbackTable(this.#raw);
     this.leases = new LeaseTable(this.#raw);
