@@ -35,6 +35,8 @@ import { imageArgument } from "./image-argument.ts";
 import { taskSettings } from "./task-settings.ts";
 import { VERSION } from "./version.ts";
 
+const SLOW_READER_MS = 30_000;
+
 export type Service = Listening & {
   /**
    * Ends everything on the one ladder: running jobs have `graceMs` to end by themselves, or until `hurry`.
@@ -127,6 +129,7 @@ export async function startService(
     acceptGroup,
     ...acceptBatchWith(acceptGroup),
     gate,
+    slowReaderMs: SLOW_READER_MS,
   });
   mountCompat(app, config, { store, scheduler, backends, addresses, accept, gate });
   const stopPipeline = async (graceMs: number, hurry: Promise<unknown>) => {

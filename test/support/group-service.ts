@@ -75,6 +75,7 @@ export function groupService(dataDir: string, { slots = 8, carryLimitMs = 1_000_
     ...{ store, scheduler, accept, maxBodyBytes: 1_000_000, version: "0.0.0-test" },
     acceptGroup,
     ...acceptBatchWith(acceptGroup),
+    slowReaderMs: 30_000,
     gate: new Gate({ maxWaiting: 100, maxStreams: 1 }),
     backends: fakeBackends(),
     weights: idleWeights(),
@@ -96,7 +97,7 @@ export function groupService(dataDir: string, { slots = 8, carryLimitMs = 1_000_
     ): Promise<{ status: number; body: any }> {
       const init: RequestInit = { method };
       if (body !== undefined) init.body = JSON.stringify(body);
-      const response = await app.request(path, init, { keepOpen: () => {}, client });
+      const response = await app.request(path, init, { keepOpen() {}, closeIfStuck() {}, client });
       return { status: response.status, body: await response.json() };
     },
     /** Gives a rollout its reward, or has it fail. Waits until it has come to EVAL. */
