@@ -93,33 +93,20 @@ export function namespacePids(pid: number): number[] {
   return line === undefined ? [] : line.trim().split(/\s+/).map(Number);
 }
 
-function allPids(names: string[]): number[] {
-  return names.map(Number).filter((pid) => pid > 0);
+export function allPids(): number[] {
+  return readdirSync("/proc")
+    .map(Number)
+    .filter((pid) => pid > 0);
 }
 
-export function processesInSession(session: number): number[] {
-  return allPids(readdirSync("/proc")).filter((pid) => stat(pid)?.session === session);
+/** Null: no such process. */
+export function sessionOf(pid: number): number | null {
+  return stat(pid)?.session ?? null;
 }
 
-/**
- * Processes that have something mounted from below a folder called `name`. Paths in mountinfo begin at the
- * root of their file system, hence no whole path.
- */
-export function processesMounting(name: string): number[] {
-  // All processes of a mount namespace have the same mounts, and to read those is what costs.
-  const mounting = new Map<string, boolean>();
-  return allPids(readdirSync("/proc")).filter((pid) => {
-    const namespace = link(`/proc/${pid}/ns/mnt`);
-    if (namespace === null) return false;
-    const known = mounting.get(namespace);
-    if (known !== undefined) return known;
-    const mounts = read(`/proc/${pid}/mountinfo`);
-    // It ended between the two looks: the next process of the namespace tells.
-    if (mounts === null) return false;
-    const found = mounts.includes(`/${name}/`);
-    mounting.set(namespace, found);
-    return found;
-  });
+/** The table of mounts that the process sees. Null: it is gone, or not ours to look at. */
+export function mountsOf(pid: number): string | null {
+  return read(`/proc/${pid}/mountinfo`);
 }
 
 /** Null: the process is gone, or not ours to look at. */

@@ -38,7 +38,7 @@ export function sandboxPaths(driver: DriverName, dir: string): SandboxPaths {
 }
 
 /**
- * A folder of a name that no other sandbox on the node has, whoever runs it: `processesMounting` finds
+ * A folder of a name that no other sandbox on the node has, whoever runs it: `ProcessLook` finds
  * survivors by it.
  * @throws ServiceError `instance_invalid` where `id` is no plain file name.
  */

@@ -1,14 +1,8 @@
 import { closeSync, existsSync, openSync } from "node:fs";
 import { basename, join } from "node:path";
 import { closeFd, fdIdentity } from "../lib/libc.ts";
-import {
-  descendantsOf,
-  isRunning,
-  killProcess,
-  processesInSession,
-  processesMounting,
-  processStartTime,
-} from "../lib/proc.ts";
+import { descendantsOf, isRunning, killProcess, processStartTime } from "../lib/proc.ts";
+import { lookAtProcesses, ProcessLook } from "../lib/process-look.ts";
 import { removeTree } from "../lib/remove-tree.ts";
 import { killGroup, removeGroup } from "./cgroup.ts";
 import { ENDED_FILE, moveToTrash } from "./directory.ts";
@@ -24,6 +18,8 @@ export type EndReport = {
 };
 
 const KILL_MS = 2000;
+/** So long only the processes that are known are looked at, which is cheap. */
+const KNOWN_MS = 200;
 const OTHER_ENDER_MS = 10_000;
 
 /**
@@ -31,8 +27,14 @@ const OTHER_ENDER_MS = 10_000;
  * and never hits a process that was given an old number.
  */
 export function killSandbox(handle: SandboxHandle): void {
+  killKnown(handle);
+  for (const pid of sessionMembers(handle, new ProcessLook())) killProcess(pid);
+}
+
+/** What is inside follows its PID 1; only helpers of the starter's may be left. */
+function killKnown(handle: SandboxHandle): void {
   killHolder(handle);
-  killSession(handle);
+  if (isRunning(handle.starterPid, handle.starterStartTime)) killProcess(handle.starterPid);
   if (handle.cgroup) killGroup(handle.cgroup);
 }
 
@@ -52,15 +54,14 @@ function killHolder(handle: SandboxHandle): void {
 }
 
 /** While a session has members the kernel does not give its number to a new process. */
-function sessionMembers({ starterPid, starterStartTime }: SandboxHandle): number[] {
+function sessionMembers(
+  { starterPid, starterStartTime }: SandboxHandle,
+  look: ProcessLook,
+): number[] {
   if (starterPid <= 0) return [];
   const now = processStartTime(starterPid);
   if (now !== null && now !== starterStartTime) return [];
-  return processesInSession(starterPid);
-}
-
-function killSession(handle: SandboxHandle): void {
-  for (const pid of sessionMembers(handle)) killProcess(pid);
+  return look.inSession(starterPid);
 }
 
 /**
@@ -72,33 +73,40 @@ export async function endSandbox(
   options: { graceMs: number },
 ): Promise<EndReport> {
   if (options.graceMs > 0) await askToEnd(handle, options.graceMs);
-  killSandbox(handle);
+  killKnown(handle);
   if (!claim(handle)) return await endedByOther(handle);
   // The number could be given again at once, so only the claimant closes, and only what was ours.
   if (handle.controlFd >= 0 && fdIdentity(handle.controlFd) === handle.controlSocket) {
     closeFd(handle.controlFd);
   }
-  const name = basename(handle.dir);
-  await until(KILL_MS, () => {
-    killSandbox(handle);
-    return remaining(handle).length === 0;
-  });
-  // Outside of the PID namespace and of the session there may be a helper that the starter let go.
-  await until(
-    KILL_MS,
-    () => processesMounting(name).filter((pid) => killProcess(pid)).length === 0,
-  );
+  const survivors = await killAll(handle);
   const { cgroup } = handle;
   const groupGone = cgroup === undefined || (await until(KILL_MS, () => removeGroup(cgroup)));
   const trash = moveToTrash(handle.dir);
   const removed = trash === null ? Promise.resolve() : removeTree(trash);
   // Nobody has to look: what stays is removed at the next start of the service.
   removed.catch(() => {});
-  const survivors = [...new Set([...remaining(handle), ...processesMounting(name)])];
   const clean = survivors.length === 0 && groupGone;
   // Who could not be killed may still have files of the image open.
   if (clean) dropImageLock(handle);
   return { clean, survivors, removed };
+}
+
+/** @returns who is left. When that is nobody, then nobody was who could have started another. */
+async function killAll(handle: SandboxHandle): Promise<number[]> {
+  // The proof reads all of /proc. While those die who are known it would say only that they do.
+  await until(KNOWN_MS, () => {
+    killKnown(handle);
+    return !isAnyKnownRunning(handle);
+  });
+  let left: number[] = [];
+  await until(KILL_MS, async () => {
+    killKnown(handle);
+    left = await remaining(handle);
+    for (const pid of left) if (pid !== handle.holderPid) killProcess(pid);
+    return left.length === 0;
+  });
+  return left;
 }
 
 /** Lets its image be removed, though it may run. */
@@ -126,21 +134,34 @@ function claim(handle: SandboxHandle): boolean {
 
 async function endedByOther(handle: SandboxHandle): Promise<EndReport> {
   const gone = await until(OTHER_ENDER_MS, () => !existsSync(handle.dir));
-  const survivors = remaining(handle);
+  const survivors = await remaining(handle);
   return { clean: gone && survivors.length === 0, survivors, removed: Promise.resolve() };
 }
 
 /** The kernel lets PID 1 go only after everyone in its PID namespace, so that a payload can't hide. */
-function remaining(handle: SandboxHandle): number[] {
+function isAnyKnownRunning(handle: SandboxHandle): boolean {
+  return (
+    isRunning(handle.holderPid, handle.holderStartTime) ||
+    isRunning(handle.starterPid, handle.starterStartTime)
+  );
+}
+
+/** Those two, the starter's session, and who has our folders mounted: a helper that the starter let go. */
+async function remaining(handle: SandboxHandle): Promise<number[]> {
+  const look = await lookAtProcesses();
   const holder = isRunning(handle.holderPid, handle.holderStartTime) ? [handle.holderPid] : [];
-  return [...holder, ...sessionMembers(handle).filter((pid) => pid !== handle.holderPid)];
+  const mounting = look.mounting(basename(handle.dir));
+  return [...new Set([...holder, ...sessionMembers(handle, look), ...mounting])];
 }
 
 /** Short waits first: most ends take a few milliseconds, and nobody is told when they are over. */
-async function until(limitMs: number, condition: () => boolean): Promise<boolean> {
+async function until(
+  limitMs: number,
+  condition: () => boolean | Promise<boolean>,
+): Promise<boolean> {
   const stop = performance.now() + limitMs;
   for (let waitMs = 1; ; waitMs = Math.min(waitMs * 1.5, 50)) {
-    if (condition()) return true;
+    if (await condition()) return true;
     if (performance.now() > stop) return false;
     await Bun.sleep(waitMs);
   }

@@ -1,6 +1,7 @@
 import { mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { bootId, killProcess, processesMounting } from "../lib/proc.ts";
+import { bootId, killProcess } from "../lib/proc.ts";
+import { ProcessLook } from "../lib/process-look.ts";
 import { removeTree } from "../lib/remove-tree.ts";
 import { moveToTrash, readRecord, trashOf } from "./directory.ts";
 import { endSandbox } from "./end.ts";
@@ -30,7 +31,7 @@ export async function reapSandboxes(root: string): Promise<Reaped> {
     // After a reboot every process is gone, and the pids are other people's.
     if (record?.bootId === boot) {
       // Before the end: it kills these too, but would not say so.
-      reaped.killed.push(...processesMounting(name));
+      reaped.killed.push(...new ProcessLook().mounting(name));
       // The descriptor was the predecessor's.
       const handle = { ...record.handle, dir, controlFd: -1 };
       const { survivors, removed } = await endSandbox(handle, { graceMs: 0 });
@@ -38,7 +39,7 @@ export async function reapSandboxes(root: string): Promise<Reaped> {
       // Two that remove the same tree can get in each other's way; what it could not remove is ours below.
       await removed.catch(() => {});
     }
-    for (const pid of processesMounting(name)) killProcess(pid);
+    for (const pid of new ProcessLook().mounting(name)) killProcess(pid);
     moveToTrash(dir);
   }
   await removeTree(trashOf(root));

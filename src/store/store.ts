@@ -33,6 +33,8 @@ export type JobResult = {
   outcome?: string;
   isolation?: "A" | "B";
   sampledTokens?: number;
+  /** The highest of all stages is kept. */
+  sandboxPeak?: { memoryBytes: number; processes: number };
   verdict?: Verdict;
 };
 
@@ -182,6 +184,8 @@ export class Store implements Disposable {
       outcome,
       isolation,
       sampled_tokens: sampledTokens,
+      peak_memory_bytes: result.sandboxPeak?.memoryBytes ?? null,
+      peak_processes: result.sandboxPeak?.processes ?? null,
       verdict: verdict ? JSON.stringify(verdict) : null,
       reward: verdict?.reward ?? null,
     });
@@ -355,6 +359,12 @@ function keptUnlessInit(column: SQLiteColumn, name: string): SQL {
   return sql`CASE WHEN ${sql.placeholder("stage")} = 'init' THEN NULL ELSE coalesce(${given}, ${column}) END`;
 }
 
+/** The given value where it is more than the known one. */
+function highest(column: SQLiteColumn, name: string): SQL {
+  const given = sql.placeholder(name);
+  return sql`nullif(max(coalesce(${given}, -1), coalesce(${column}, -1)), -1)`;
+}
+
 function prepareStatements(db: BunSQLiteDatabase) {
   const p = sql.placeholder;
   const life = {
@@ -418,6 +428,8 @@ function prepareStatements(db: BunSQLiteDatabase) {
         outcome: keptUnlessInit(jobs.outcome, "outcome"),
         isolation: keptUnlessInit(jobs.isolation, "isolation"),
         sampled_tokens: keptUnlessInit(jobs.sampled_tokens, "sampled_tokens"),
+        peak_memory_bytes: highest(jobs.peak_memory_bytes, "peak_memory_bytes"),
+        peak_processes: highest(jobs.peak_processes, "peak_processes"),
         verdict: p("verdict"),
         reward: p("reward"),
       } as never)

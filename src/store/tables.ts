@@ -47,6 +47,9 @@ export const jobs = sqliteTable("jobs", {
   sample: integer(),
   /** Tokens that the model wrote in RUN; null where its engine does not count. */
   sampled_tokens: integer(),
+  /** The most that its sandboxes used. */
+  peak_memory_bytes: integer(),
+  peak_processes: integer(),
   num_attempts: integer().notNull(),
   /** The failures that were followed by another attempt, as JSON; null for none. */
   failures: text(),

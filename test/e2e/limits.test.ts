@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { basename, join } from "node:path";
-import { processesMounting } from "../../src/lib/proc.ts";
+import { ProcessLook } from "../../src/lib/process-look.ts";
 import type { RolloutView } from "../../src/protocol/view.ts";
 import { INSIDE } from "../../src/sandbox/environment.ts";
 import { mathRow, sandboxFlags, serve, simulate, turn } from "../support/binary.ts";
@@ -45,7 +45,9 @@ test("a job that goes beyond a limit fails by it, in its time, and leaves nothin
     const body = JSON.stringify({ instance: mathRow(`Now ${code}.`, "1") });
     const url = "http://localhost/v1/rollouts?wait_ms=30000";
     const response = await fetch(url, { method: "POST", body, unix: service.socket });
-    const { state, reward, error } = (await response.json()) as RolloutView;
+    const { state, reward, error, sandbox_peak } = (await response.json()) as RolloutView;
+    if (code === "oom") expect(sandbox_peak?.memory_bytes).toBeGreaterThan(limits.memory);
+    if (code === "pids_limit") expect(sandbox_peak?.processes).toBeGreaterThanOrEqual(200);
     return { state, reward, code: error?.code, stage: error?.stage, retryable: error?.retryable };
   });
   const failed = { state: "failed", reward: null, stage: "run", retryable: false };
@@ -53,5 +55,5 @@ test("a job that goes beyond a limit fails by it, in its time, and leaves nothin
     Object.keys(HOGS).map((code) => ({ ...failed, code })) as never,
   );
   const left = readdirSync(join(data, "sandboxes")).filter((name) => name !== ".trash");
-  expect([left, processesMounting(basename(dir.path))]).toEqual([[], []]);
+  expect([left, new ProcessLook().mounting(basename(dir.path))]).toEqual([[], []]);
 });

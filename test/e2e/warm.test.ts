@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
-import { isRunning, processesMounting } from "../../src/lib/proc.ts";
+import { isRunning } from "../../src/lib/proc.ts";
+import { ProcessLook } from "../../src/lib/process-look.ts";
 import type { RolloutView } from "../../src/protocol/view.ts";
 import type { SandboxRecord } from "../../src/sandbox/directory.ts";
 import { environment, mathRow, sandboxFlags, serve, simulate, turn } from "../support/binary.ts";
@@ -35,7 +36,8 @@ test("sandboxes are kept ready for an image in demand, used, and end with the se
     const alive = () =>
       left.filter(
         ({ holderPid, holderStartTime, dir }) =>
-          isRunning(holderPid, holderStartTime) || processesMounting(basename(dir)).length > 0,
+          isRunning(holderPid, holderStartTime) ||
+          new ProcessLook().mounting(basename(dir)).length > 0,
       );
     await waitFor(() => alive().length === 0, "them to end");
     if (signal === "SIGTERM") expect(readyIn(data, 0)).toEqual([]);

@@ -7,10 +7,9 @@ import {
   isRunning,
   killProcess,
   namespacePids,
-  processesInSession,
-  processesMounting,
   processStartTime,
 } from "../../src/lib/proc.ts";
+import { lookAtProcesses, ProcessLook } from "../../src/lib/process-look.ts";
 import { waitFor } from "../support/wait-for.ts";
 
 /** A shell in a session of its own, with a child and a grandchild; all gone at the end of scope. */
@@ -75,7 +74,7 @@ describe("a process", () => {
     });
     const comm = Bun.file(`/proc/${child.pid}/comm`);
     await waitFor(async () => (await comm.text()).startsWith(") R"), "its name");
-    expect(processesInSession(child.pid)).toEqual([child.pid]);
+    expect(new ProcessLook().inSession(child.pid)).toEqual([child.pid]);
     expect(processStartTime(child.pid)).toMatch(/^\d{2,}$/);
   });
 });
@@ -88,7 +87,7 @@ test("descendants are found at every depth, and so is everything in a session", 
     [grandson],
     [],
   ]);
-  expect(new Set(processesInSession(t.pid))).toEqual(new Set([t.pid, ...t.below]));
+  expect(new Set(new ProcessLook().inSession(t.pid))).toEqual(new Set([t.pid, ...t.below]));
 });
 
 test("a process has its number in each namespace, ours first", () => {
@@ -97,8 +96,19 @@ test("a process has its number in each namespace, ours first", () => {
 
 test("processes that mount something below a folder are found by the folder's name", async () => {
   // `/dev/pts` is mounted wherever there are terminals.
-  expect(processesMounting("dev")).toContain(process.pid);
-  expect(processesMounting("de")).not.toContain(process.pid);
+  expect(new ProcessLook().mounting("dev")).toContain(process.pid);
+  expect(new ProcessLook().mounting("de")).not.toContain(process.pid);
+});
+
+test("who asks at once shares a look, and who asks later gets one that sees what was done", async () => {
+  await using t = await family();
+  const [first, second] = await Promise.all([lookAtProcesses(), lookAtProcesses()]);
+  expect(first).toBe(second);
+  expect(first.inSession(t.pid)).toContain(t.below[1] as number);
+  const isOver = (pid: number) => processStartTime(pid) === null;
+  for (const pid of [t.pid, ...t.below]) killProcess(pid);
+  await waitFor(() => [t.pid, ...t.below].every(isOver), "their end");
+  expect((await lookAtProcesses()).inSession(t.pid)).toEqual([]);
 });
 
 test("a boot has an id, the same for everybody", async () => {

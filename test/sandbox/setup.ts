@@ -1,7 +1,7 @@
 import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
-import { processesInSession, processesMounting } from "../../src/lib/proc.ts";
+import { ProcessLook } from "../../src/lib/process-look.ts";
 import { removeTree } from "../../src/lib/remove-tree.ts";
 import { attachSandbox } from "../../src/sandbox/attach.ts";
 import { createDriver, type DriverOptions } from "../../src/sandbox/driver.ts";
@@ -103,8 +103,8 @@ export async function setup(
 
 /** Host pids that still belong to the sandbox, by session and by mounts. */
 export async function leftovers(handle: SandboxHandle): Promise<number[]> {
-  const mounting = processesMounting(basename(handle.dir));
-  return [...processesInSession(handle.starterPid), ...mounting];
+  const look = new ProcessLook();
+  return [...look.inSession(handle.starterPid), ...look.mounting(basename(handle.dir))];
 }
 
 /** What `promise` rejects with; a test that expects a failure fails without one. */

@@ -78,7 +78,7 @@ export function setup({
     weights: idleWeights(),
     accept,
     acceptGroup,
-    ...acceptBatchWith(acceptGroup),
+    ...acceptBatchWith(acceptGroup, () => {}),
     gate,
     slowReaderMs,
     maxBodyBytes: MAX_BODY_BYTES,

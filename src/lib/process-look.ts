@@ -1,0 +1,64 @@
+import { allPids, mountsOf, namespaceOf, sessionOf } from "./proc.ts";
+
+type Namespace = { mounts: string; pids: number[] };
+
+/** What one pass over all processes sees of them: all of /proc is read, without waiting. */
+export class ProcessLook {
+  readonly #pids: number[] = [];
+  readonly #sessions = new Map<number, number[]>();
+  #namespaces: Namespace[] | null = null;
+
+  constructor() {
+    for (const pid of allPids()) {
+      const session = sessionOf(pid);
+      if (session === null) continue;
+      this.#pids.push(pid);
+      const members = this.#sessions.get(session);
+      if (members) members.push(pid);
+      else this.#sessions.set(session, [pid]);
+    }
+  }
+
+  inSession(session: number): number[] {
+    return this.#sessions.get(session) ?? [];
+  }
+
+  /**
+   * Processes that have something mounted from below a folder called `name`. Paths in mountinfo begin at the
+   * root of their file system, hence no whole path.
+   */
+  mounting(name: string): number[] {
+    this.#namespaces ??= namespacesOf(this.#pids);
+    const found = this.#namespaces.filter(({ mounts }) => mounts.includes(`/${name}/`));
+    return found.flatMap(({ pids }) => pids);
+  }
+}
+
+/** All processes of a mount namespace have the same mounts, and to read those is what costs. */
+function namespacesOf(pids: number[]): Namespace[] {
+  const namespaces = new Map<string, Namespace>();
+  for (const pid of pids) {
+    const id = namespaceOf(pid, "mnt");
+    if (id === null) continue;
+    const namespace = namespaces.get(id) ?? { mounts: "", pids: [] };
+    // It may have ended since the look at its namespace: then the next process of that tells.
+    namespace.mounts ||= mountsOf(pid) ?? "";
+    namespace.pids.push(pid);
+    namespaces.set(id, namespace);
+  }
+  return [...namespaces.values()];
+}
+
+let next: Promise<ProcessLook> | null = null;
+
+/**
+ * One look for all who ask before it begins, so that sandboxes that end at once do not cost one each. It begins
+ * after the call, and so sees what the caller has done.
+ */
+export function lookAtProcesses(): Promise<ProcessLook> {
+  next ??= new Promise<void>((resolve) => setImmediate(resolve)).then(() => {
+    next = null;
+    return new ProcessLook();
+  });
+  return next;
+}
