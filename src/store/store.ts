@@ -386,6 +386,7 @@ function prepareStatements(db: BunSQLiteDatabase) {
     finished_ms: p("finished_ms"),
     failures: p("failures"),
     not_before_ms: p("not_before_ms"),
+    visits: p("visits"),
   };
   return {
     insert: db
