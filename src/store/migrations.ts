@@ -182,6 +182,7 @@ const MIGRATIONS: string[] = [
   ALTER TABLE backends ADD COLUMN leaving TEXT CHECK (leaving IN ('finish', 'move'))`,
   `ALTER TABLE jobs ADD COLUMN peak_memory_bytes INTEGER;
   ALTER TABLE jobs ADD COLUMN peak_processes INTEGER;`,
+  `ALTER TABLE jobs ADD COLUMN visits TEXT`,
   `CREATE TABLE group_events (
     ordinal INTEGER PRIMARY KEY AUTOINCREMENT,
     event TEXT NOT NULL,

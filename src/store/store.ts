@@ -1,5 +1,5 @@
 import type { Database } from "bun:sqlite";
-import { and, asc, eq, isNotNull, isNull, lte, type SQL, sql } from "drizzle-orm";
+import { and, asc, eq, gt, isNotNull, isNull, lte, type SQL, sql } from "drizzle-orm";
 import { type BunSQLiteDatabase, drizzle } from "drizzle-orm/bun-sqlite";
 import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
 import type { Job, Stage } from "../jobs/job.ts";
@@ -197,6 +197,13 @@ export class Store implements Disposable {
     if (job.state === "pending" && job.stage === "init") this.#statements.forget.run({ seq });
   }
 
+  /** After the clock was set back: no job that is left lasts longer than its limit from now. */
+  clampDeadlines(nowMs: number): void {
+    const latest = sql`min(${jobs.deadline_ms}, ${nowMs} + json_extract(${jobs.limits}, '$.totalMs'))`;
+    const ahead = and(isNull(jobs.finished_ms), gt(jobs.created_ms, nowMs));
+    this.#db.update(jobs).set({ deadline_ms: latest }).where(ahead).run();
+  }
+
   /** Makes the delayed jobs claimable whose time has come. */
   releaseDelayed(nowMs: number): void {
     const due = and(isNotNull(jobs.not_before_ms), lte(jobs.not_before_ms, nowMs));
@@ -382,6 +389,7 @@ function prepareStatements(db: BunSQLiteDatabase) {
     finished_ms: p("finished_ms"),
     failures: p("failures"),
     not_before_ms: p("not_before_ms"),
+    visits: p("visits"),
   };
   return {
     insert: db

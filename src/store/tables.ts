@@ -72,6 +72,8 @@ export const jobs = sqliteTable("jobs", {
   callback_url: text(),
   /** Why it is being ended, where the asker said so. */
   ending_reason: text(),
+  /** Its stays in stages, as JSON; null before the first. */
+  visits: text(),
 });
 
 export const labels = sqliteTable("labels", {

@@ -49,6 +49,7 @@ const WAITING: JobRow = {
   lease_until_ms: null,
   callback_url: null,
   ending_reason: null,
+  visits: null,
   eval_from_record: 1,
   rescore_of: null,
   group_seq: null,

@@ -26,12 +26,11 @@ export function eventRoutes(parts: ServerParts) {
     const groups = groupsAfter ?? (known.after === 0 ? 0 : parts.store.groupEvents.cursor);
     const place = parts.gate.openStream();
     c.env.keepOpen();
-    const stream = new EventStream(
-      parts,
-      filter,
-      { live: query.live, groupsAfter: query.groups ? groups : null },
-      () => place[Symbol.dispose](),
-    );
+    const options = { live: query.live, groupsAfter: query.groups ? groups : null };
+    const stream = new EventStream(parts, filter, options, () => {
+      place[Symbol.dispose]();
+      c.env.closeIfStuck();
+    });
     c.req.raw.signal.addEventListener("abort", () => stream.close());
     return new Response(stream.body, { headers: HEADERS });
   });
