@@ -32,7 +32,8 @@ const BENCHES: Record<string, { question: string; run(): Promise<void> }> = {
     run: balance,
   },
   api: {
-    question: "what do submits, gets and waiting clients cost, durable, over both ways in?",
+    question:
+      "what do submits, gets and waiting clients cost, durable, beside FastAPI that keeps nothing?",
     run: api,
   },
   million: {

@@ -218,7 +218,12 @@ export const SETTINGS = {
   task_urls: setting(
     z.string(),
     undefined,
-    "addresses that rows may name for verifiers and tools, with commas between; by default none",
+    "addresses that rows may name for verifiers and tools, and batches for rows, with commas between; by default none",
+  ),
+  rows_dir: setting(
+    path,
+    undefined,
+    "folder below which batches may read files of rows; none without it",
   ),
   tasks: setting(
     z.string(),

@@ -27,6 +27,7 @@ export const ERRORS = {
 
   // How groups and batches of rollouts end besides.
   not_needed: { status: 200, boundary: "client", retryable: false },
+  source_unreachable: { status: 200, boundary: "service", retryable: true },
   batch_exhausted: { status: 200, boundary: "client", retryable: false },
 
   instance_invalid: { status: 200, boundary: "task", retryable: false },

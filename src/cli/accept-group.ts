@@ -6,8 +6,8 @@ import type { GroupSubmission } from "../pipeline/groups.ts";
 import type { Submission } from "../pipeline/parts.ts";
 import { type BatchRequest, type GroupOrigin, splitBatch } from "../protocol/batch.ts";
 import { type GroupRequest, splitGroup } from "../protocol/group.ts";
-import { canonicalJson, inField } from "../protocol/parse.ts";
-import type { RolloutRequest } from "../protocol/rollout.ts";
+import { canonicalJson, inField, parseBody } from "../protocol/parse.ts";
+import { type RolloutRequest, rolloutRequestSchema } from "../protocol/rollout.ts";
 
 /** @param client who asks, among whom slots are shared */
 type AcceptGroup = (request: GroupRequest, client: string) => GroupSubmission;
@@ -37,7 +37,7 @@ export function acceptGroupWith(accept: (request: RolloutRequest) => Submission)
 }
 
 /** The same for a batch: its groups get their ids from it later. */
-export function acceptBatchWith(acceptGroup: AcceptGroup) {
+export function acceptBatchWith(acceptGroup: AcceptGroup, checkSource: (address: string) => void) {
   const acceptInstances = ({ base, client }: GroupOrigin, instances: GroupRequest["instance"][]) =>
     instances.map((instance, index) =>
       inField(`instances[${index}]`, () => acceptGroup({ ...base, instance }, client)),
@@ -47,8 +47,14 @@ export function acceptBatchWith(acceptGroup: AcceptGroup) {
     const { plan, base } = splitBatch(request);
     // Refused here even where the instances come later.
     rulesOf(splitGroup({ ...base, instance: { data_source: "none" } }).plan);
-    if (!body.instances?.length && !body.open && body.carry_from === undefined) {
-      const mend = 'give some, or "open": true to add them later, or carry_from';
+    const address = body.source?.file ?? body.source?.url ?? null;
+    if (address !== null) {
+      checkSource(address);
+      if (body.open) throw openSource();
+    }
+    const comesLater = body.open || address !== null || body.carry_from !== undefined;
+    if (!body.instances?.length && !comesLater) {
+      const mend = 'give some, or a source, or "open": true to add them later, or carry_from';
       throw new ServiceError(
         "invalid_field",
         "instances: a batch without any can't reach its goal",
@@ -58,13 +64,31 @@ export function acceptBatchWith(acceptGroup: AcceptGroup) {
       );
     }
     return {
-      ...{ plan, base, client, open: body.open ?? false, carryFrom: body.carry_from ?? null },
+      ...{
+        plan,
+        base,
+        client,
+        source: address,
+        open: body.open ?? false,
+        carryFrom: body.carry_from ?? null,
+      },
       id: id ?? randomUUID(),
       bodySha256: sha256(canonicalJson(body)),
       groups: acceptInstances({ base, client }, body.instances ?? []),
     };
   };
-  return { acceptBatch, acceptInstances };
+  /** A row that a batch with these options has read. */
+  const acceptRow = (options: string, row: unknown): GroupSubmission => {
+    const { base, client }: GroupOrigin = JSON.parse(options);
+    const instance = parseBody(rolloutRequestSchema.shape.instance, row);
+    return acceptGroup({ ...base, instance }, client);
+  };
+  return { acceptBatch, acceptInstances, acceptRow };
+}
+
+function openSource(): ServiceError {
+  const message = "source: a batch with a source takes no other instances later";
+  return new ServiceError("invalid_field", message, { field: "source", mend: "leave open out" });
 }
 
 /** The same row has the same key whatever batch it is in: by its own id, or else by its content. */

@@ -1,6 +1,7 @@
 import { type ErrorBody, fromErrorBody, ServiceError } from "../errors.ts";
 import type { BatchView } from "../protocol/batch-view.ts";
 import type { GroupView } from "../protocol/group-view.ts";
+import type { TimelineView } from "../protocol/timeline.ts";
 import type { RolloutView } from "../protocol/view.ts";
 import type { BackendView, DecisionView } from "../server/parts.ts";
 import type { Trajectory } from "../trajectory/record.ts";
@@ -38,6 +39,10 @@ export class ApiClient {
 
   trajectory(id: string): Promise<Trajectory> {
     return this.#call("GET", `/v1/rollouts/${encodeURIComponent(id)}/trajectory`);
+  }
+
+  timeline(id: string): Promise<TimelineView> {
+    return this.#call("GET", `/v1/rollouts/${encodeURIComponent(id)}/timeline`);
   }
 
   cancel(id: string, query: Query = {}): Promise<RolloutView> {

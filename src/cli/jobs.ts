@@ -18,7 +18,7 @@ export const jobsCommand: Command = {
        rolloutd jobs rescore ID...
 
   list    in the order of submission; states are pending, active, succeeded, failed, cancelled
-  get     one rollout, or with --trajectory what happened in it, as JSON
+  get     one rollout with its timeline, or with --trajectory what happened in it, as JSON
   watch   waits for its end; exit code 1 unless it succeeded
   cancel  asks for the end and waits for it
   rescore EVAL again from what RUN left, without the model, as a rollout of its own; the old verdict stays
@@ -53,7 +53,7 @@ ${SERVER_HELP}  --json            JSON instead of a table
       }
       case "get": {
         const id = single(ids);
-        const found = values.trajectory ? await client.trajectory(id) : await client.rollout(id);
+        const found = values.trajectory ? await client.trajectory(id) : await describe(client, id);
         console.log(JSON.stringify(found, null, 2));
         return EXIT.done;
       }
@@ -84,6 +84,11 @@ function single(ids: string[]): string {
   const [id] = ids;
   if (id === undefined || ids.length > 1) throw new UsageError("this action takes one id");
   return id;
+}
+
+async function describe(client: ApiClient, id: string) {
+  const [view, { spans }] = await Promise.all([client.rollout(id), client.timeline(id)]);
+  return { ...view, timeline: spans };
 }
 
 async function watch(client: ApiClient, id: string): Promise<RolloutView> {

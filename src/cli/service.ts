@@ -4,6 +4,7 @@ import { type Config, flagOf, type SettingName } from "../config.ts";
 import { ServiceError, toErrorBody } from "../errors.ts";
 import { systemClock } from "../lib/clock.ts";
 import { isMemoryTight } from "../lib/memory.ts";
+import { BatchSources } from "../pipeline/batch-sources.ts";
 import { Janitor } from "../pipeline/janitor.ts";
 import type { WorkerSettings } from "../pipeline/messages.ts";
 import { recoverJobs } from "../pipeline/recovery.ts";
@@ -32,8 +33,12 @@ import { callbackService } from "./callback-service.ts";
 import type { CliContext } from "./command.ts";
 import { mountCompat } from "./compat.ts";
 import { imageArgument } from "./image-argument.ts";
+import { RowSource } from "./row-source.ts";
 import { taskSettings } from "./task-settings.ts";
 import { VERSION } from "./version.ts";
+
+const SLOW_READER_MS = 30_000;
+const ROWS_TIMEOUT_MS = 60_000;
 
 export type Service = Listening & {
   /**
@@ -121,15 +126,27 @@ export async function startService(
   const delivery = callbacks.start(store, clock, log);
   const maxBodyBytes = config.max_body_bytes;
   const acceptGroup = acceptGroupWith(accept);
+  const rows = new RowSource({
+    folder: config.rows_dir ?? null,
+    allowedUrls: settings.tasks.http.allowedUrls,
+    timeoutMs: ROWS_TIMEOUT_MS,
+  });
+  const { acceptRow, ...acceptBatches } = acceptBatchWith(acceptGroup, (at) => rows.check(at));
+  const sources = new BatchSources({
+    ...{ batches: scheduler.batches, acceptRow, maxLineBytes: maxBodyBytes },
+    read: (...part) => rows.read(...part),
+  });
   const gate = new Gate({ maxWaiting: config.max_waiting, maxStreams: config.max_streams });
   const app = createApp({
     ...{ store, scheduler, backends, weights, accept, maxBodyBytes, version: VERSION },
     acceptGroup,
-    ...acceptBatchWith(acceptGroup),
+    ...acceptBatches,
     gate,
+    slowReaderMs: SLOW_READER_MS,
   });
   mountCompat(app, config, { store, scheduler, backends, addresses, accept, gate });
   const stopPipeline = async (graceMs: number, hurry: Promise<unknown>) => {
+    sources[Symbol.dispose]();
     const result = await scheduler.drain(graceMs, hurry);
     delivery?.stop();
     janitor[Symbol.dispose]();

@@ -24,6 +24,18 @@ export type Limits = {
   activeMs?: number;
 };
 
+/**
+ * One stay in a stage that began: since when the job waited for it, and its work. No end: it works there, or the
+ * service died with it. Units: milliseconds of the service's clock.
+ */
+export type Visit = [
+  attempt: number,
+  stage: Stage,
+  queuedMs: number,
+  startedMs: number,
+  endedMs: number | null,
+];
+
 /** An attempt that failed and was followed by another one. */
 export type AttemptFailure = { attempt: number; stage: Stage; atMs: number; error: ErrorBody };
 
@@ -61,6 +73,8 @@ export type Job = {
   /** When the job as a whole must be over. */
   deadlineMs: number;
   timings: Record<Stage, StageTiming>;
+  /** Where it was when, the oldest first; of many only the last ones. */
+  visits: Visit[];
   error: ErrorBody | null;
   finishedMs: number | null;
 };
@@ -101,6 +115,7 @@ export function createJob(
       run: { queuedMs: 0, activeMs: 0 },
       eval: { queuedMs: 0, activeMs: 0 },
     },
+    visits: [],
     error: null,
     finishedMs: null,
   };

@@ -1,5 +1,5 @@
 import { type ErrorBody, errorBodyOf } from "../errors.ts";
-import type { Ending, Job, Stage } from "./job.ts";
+import type { Ending, Job, Stage, Visit } from "./job.ts";
 import { activeLeftMs, isFinal, stageLimitMs } from "./job.ts";
 import { backoffMs, isWorthRetrying } from "./retry.ts";
 
@@ -13,6 +13,9 @@ export type JobEvent =
   | { type: "end_requested"; ending: Ending; reason?: string }
   /** The service starts and finds the job as its predecessor left it. */
   | { type: "recovered"; maxCrashes: number };
+
+/** Services that are restarted again and again must not make a job's record grow. */
+const MAX_VISITS = 90;
 
 const NEXT_STAGE: Record<Stage, Stage | null> = { init: "run", run: "eval", eval: null };
 
@@ -28,6 +31,7 @@ export function transition(job: Job, event: JobEvent, nowMs: number): Job {
       return {
         ...settle(job, nowMs),
         state: "active",
+        visits: entered(job, nowMs),
         notBeforeMs: null,
         stageDeadlineMs: stageDeadlineMs(job, nowMs),
       };
@@ -160,7 +164,19 @@ function settle(job: Job, nowMs: number): Job {
     job.state === "pending"
       ? { ...timing, queuedMs: timing.queuedMs + elapsedMs }
       : { ...timing, activeMs: timing.activeMs + elapsedMs };
-  return { ...job, sinceMs: nowMs, timings: { ...job.timings, [job.stage]: booked } };
+  const visits = job.state === "active" ? left(job.visits, nowMs) : job.visits;
+  return { ...job, sinceMs: nowMs, timings: { ...job.timings, [job.stage]: booked }, visits };
+}
+
+function entered({ attempt, stage, sinceMs, visits }: Job, nowMs: number): Visit[] {
+  return [...visits.slice(1 - MAX_VISITS), [attempt, stage, sinceMs, nowMs, null]];
+}
+
+function left(visits: Visit[], nowMs: number): Visit[] {
+  const last = visits.at(-1);
+  if (!last) return visits;
+  const [attempt, stage, queuedMs, startedMs] = last;
+  return [...visits.slice(0, -1), [attempt, stage, queuedMs, startedMs, nowMs]];
 }
 
 function expect(job: Job, state: Job["state"], event: JobEvent): void {

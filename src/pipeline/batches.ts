@@ -26,6 +26,8 @@ export type BatchSubmission = {
   groups: GroupSubmission[];
   /** More instances are to come. */
   open: boolean;
+  /** Where they are read from, a path or URL; null where they are given. */
+  source: string | null;
   /** A batch that is over and whose unfinished groups this one goes on with. */
   carryFrom: string | null;
 };
@@ -43,6 +45,9 @@ export type BatchParts = {
   room(client: string): number;
   settings: { carryLimitMs: number; maxQueuedJobs: number };
 };
+
+/** With fewer groups that wait, a batch asks its source for more. */
+const WAITING_LOW = 50;
 
 /** A batch that is under way. */
 type LiveBatch = {
@@ -69,12 +74,18 @@ export class Batches {
   readonly #parts: BatchParts;
   readonly #live = new Map<number, LiveBatch>();
   readonly #expiries = new Map<number, Timer>();
+  #ask: (row: BatchRow) => void = () => {};
 
   constructor(parts: BatchParts) {
     this.#parts = parts;
     for (const row of parts.store.batches.running()) this.#load(row);
     for (const row of parts.store.batches.carrying()) this.#expireLater(row);
     parts.groups.listen((news) => this.#hear(news));
+  }
+
+  /** @param ask hears of a batch that could do with more from its source, inside a tick */
+  listen(ask: (row: BatchRow) => void): void {
+    this.#ask = ask;
   }
 
   stop(): void {
@@ -95,12 +106,16 @@ export class Batches {
       if (known) return { id, created: false };
       const from = submission.carryFrom === null ? null : this.#carrier(submission.carryFrom);
       this.#expectRoom(submission.groups.length);
+      const source = sourceOf(submission, from);
+      const closed = open || source !== null ? 0 : 1;
       const row = store.batches.insert({
-        ...{ id, body_sha256: bodySha256, closed: open ? 0 : 1, source: null },
+        ...{ id, body_sha256: bodySha256, closed, source },
         options: JSON.stringify({ plan, base, client }),
         created_ms: clock.nowMs(),
       });
       if (from) this.#adopt(from, row);
+      // Else two batches would read on from the same place.
+      if (from && source === from.source) store.batches.update(from.seq, { closed: 1 });
       this.#add(row, submission.groups);
       this.#load(row);
       return { id, created: true };
@@ -135,7 +150,7 @@ export class Batches {
         throw new ServiceError("invalid_field", message, { field: "at" });
       }
       const fresh = groups.slice(known);
-      if (fresh.length > 0 && batch.row.closed) {
+      if ((fresh.length > 0 && batch.row.closed) || batch.row.source !== null) {
         const mend = 'start it with "open": true to add instances later';
         throw new ServiceError("invalid_field", `batch "${id}" takes no more instances`, {
           ...{ field: "instances", mend },
@@ -149,6 +164,30 @@ export class Batches {
         store.batches.update(row.seq, { closed: 1 });
       }
       return { added: fresh.length, instances: next + fresh.length };
+    });
+  }
+
+  /** What was read from a batch's source, with how far it is read now. Resolves when it is durable. */
+  pulled(
+    seq: number,
+    { groups, source, ended }: { groups: GroupSubmission[]; source: string; ended: boolean },
+  ): Promise<void> {
+    return this.#parts.operate(() => {
+      const batch = this.#live.get(seq);
+      if (!batch) return;
+      this.#add(batch.row, groups);
+      batch.waiting += groups.length;
+      const change = { source, closed: ended ? 1 : 0 };
+      batch.row = { ...batch.row, ...change };
+      this.#parts.store.batches.update(seq, change);
+    });
+  }
+
+  /** Gives a batch up. */
+  fail(seq: number, error: ErrorBody): Promise<void> {
+    return this.#parts.operate(() => {
+      const batch = this.#live.get(seq);
+      if (batch) this.#finish(batch, "failed", error);
     });
   }
 
@@ -210,6 +249,8 @@ export class Batches {
       groups.end(group.seq, "ended", "other groups are certain to reach the batch's goal");
     }
     this.#begin(batch, needed);
+    if (batch.row.source !== null && !batch.row.closed && batch.waiting < WAITING_LOW)
+      this.#ask(batch.row);
     const nothingLeft = batch.begun.size === 0 && batch.waiting === 0;
     if (nothingLeft && batch.row.closed) this.#exhaust(batch);
   }
@@ -390,4 +431,13 @@ export class Batches {
     if (row) return row;
     throw new ServiceError("not_found", `there is no batch "${id}"`, { field });
   }
+}
+
+/** A batch that is given nothing of its own goes on in the source of the one that it carries on. */
+function sourceOf(
+  { source, groups, open }: Pick<BatchSubmission, "source" | "groups" | "open">,
+  from: BatchRow | null,
+): string | null {
+  if (source !== null) return JSON.stringify({ address: source, offset: 0, line: 0 });
+  return groups.length > 0 || open || !from || from.closed ? null : from.source;
 }

@@ -84,6 +84,8 @@ export type StageFinished = {
   trajectory: string | null;
   /** Tokens that the model wrote; absent where there are none, or its engine does not count. */
   sampledTokens?: number;
+  /** The most that the sandbox used, as its watchdog saw it. */
+  sandboxPeak?: { memoryBytes: number; processes: number };
   verdict: Verdict | null;
 };
 

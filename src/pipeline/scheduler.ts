@@ -296,6 +296,7 @@ export class Scheduler {
     const result: JobResult = {};
     if (event.outcome !== null) result.outcome = event.outcome;
     if (event.sampledTokens) result.sampledTokens = event.sampledTokens;
+    if (event.sandboxPeak) result.sandboxPeak = event.sandboxPeak;
     if (event.handle?.isolation) result.isolation = event.handle.isolation;
     if (event.verdict !== null) result.verdict = event.verdict;
     if (event.trajectory !== null) {

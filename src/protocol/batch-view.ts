@@ -30,6 +30,8 @@ export type BatchView = {
    * that were ended before.
    */
   lengths: { kept: LengthsView; scored: LengthsView; thrown_away: LengthsView };
+  /** The file or URL that its instances are read from, and how many lines of it are. */
+  source: { address: string; lines: number } | null;
   error: ErrorBody | null;
   created_at: string;
   finished_at: string | null;
@@ -64,10 +66,17 @@ export function viewBatch(
       scored: of(({ state }) => state === "succeeded"),
       thrown_away: of(({ state }) => state === "cancelled"),
     },
+    source: viewSource(row.source),
     error: row.error === null ? null : JSON.parse(row.error),
     created_at: new Date(row.created_ms).toISOString(),
     finished_at: row.finished_ms === null ? null : new Date(row.finished_ms).toISOString(),
   };
+}
+
+function viewSource(text: string | null): BatchView["source"] {
+  if (text === null) return null;
+  const { address, line } = JSON.parse(text);
+  return { address, lines: line };
 }
 
 function viewLengths(lengths: BatchLength[]): LengthsView {

@@ -7,12 +7,21 @@ const MAX_INSTANCES = 5000;
 
 const instances = z.array(rolloutRequestSchema.shape.instance).max(MAX_INSTANCES);
 
+/** A JSONL file on the node, or one that is served with byte ranges. */
+const source = z
+  .strictObject({ file: z.string().startsWith("/").optional(), url: z.url().optional() })
+  .refine(({ file, url }) => (file === undefined) !== (url === undefined), {
+    message: "either file or url is needed",
+  });
+
 const batchShape = {
   /** Client-chosen: the same id with the same body is the same batch. */
   id: groupIdSchema.optional(),
   instances: instances.optional(),
   /** More instances will be added. */
   open: z.boolean().optional(),
+  /** Where instances are read from as they are needed, behind those that are given. */
+  source: source.optional(),
   goal: z.strictObject({
     groups: z.int().min(1).max(100_000),
     tokens: z.int().min(1).optional(),
@@ -51,7 +60,8 @@ export type GroupOrigin = { base: GroupBase; client: string };
 
 /** What concerns the batch, and what each of its groups is. */
 export function splitBatch(request: BatchRequest): { plan: BatchPlan; base: GroupBase } {
-  const { id: _id, instances: _instances, open: _open, carry_from: _from, ...others } = request;
+  const { id: _id, instances: _instances, open: _open, ...given } = request;
+  const { carry_from: _from, source: _source, ...others } = given;
   const { goal, keep, unfinished, max_rollouts, oversampling, ...rest } = others;
   const { expected_share, max_failed_groups, max_staleness, ...base } = rest;
   const plan: BatchPlan = {

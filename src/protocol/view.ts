@@ -30,6 +30,8 @@ export type RolloutView = {
   rescore_of: string | null;
   /** How far its sandbox was kept apart from the node; null where it had none (yet). */
   isolation: "A" | "B" | null;
+  /** The most that its sandboxes used, as a watchdog saw it that looks every 30 to 500 ms; null without one. */
+  sandbox_peak: { memory_bytes: number; processes: number } | null;
   /** Units: milliseconds; times of attempts before the last are included. */
   timings: Record<Stage, StageTimes>;
   labels: Record<string, string>;
@@ -60,6 +62,10 @@ export function viewRollout(row: JobRow): RolloutView {
     backend_id: row.backend_id,
     rescore_of: row.rescore_of,
     isolation: row.isolation,
+    sandbox_peak:
+      row.peak_memory_bytes === null
+        ? null
+        : { memory_bytes: row.peak_memory_bytes, processes: row.peak_processes ?? 0 },
     timings: {
       init: { queued_ms: row.init_queued_ms, active_ms: row.init_active_ms },
       run: { queued_ms: row.run_queued_ms, active_ms: row.run_active_ms },

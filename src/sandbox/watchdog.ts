@@ -39,7 +39,11 @@ const PARKED: Pace = { lookMs: 500, diskRest: 200, tellsDeath: true };
 /** What the sandbox can write on the host's disk. */
 const WRITABLE = ["overlay", "io", "home"];
 
+/** The most that was seen of a sandbox. Memory that processes share may be counted for each of them. */
+export type Peak = { memoryBytes: number; processes: number };
+
 export type Watch = Disposable & {
+  readonly peak: Peak;
   /** Aborted with `oom`, `pids_limit` or `disk_limit` just before the sandbox is killed. */
   readonly crossed: AbortSignal;
 };
@@ -66,6 +70,7 @@ class Watchdog implements Watch {
   readonly #pace: Pace;
   readonly #crossed = new AbortController();
   readonly #timers = new Set<Timer>();
+  readonly peak: Peak = { memoryBytes: 0, processes: 0 };
   #fullSinceMs: number | null = null;
   #ended = false;
 
@@ -98,22 +103,29 @@ class Watchdog implements Watch {
     }
     const { memoryBytes, processes } = this.#limits;
     const { starterPid, holderPid, cgroup } = this.#handle;
-    const peak = cgroup === undefined ? null : killedForMemory(cgroup);
-    if (peak !== null) this.#end("oom", peak, memoryBytes, "bytes of memory");
+    const killedAt = cgroup === undefined ? null : killedForMemory(cgroup);
+    if (killedAt !== null) this.#memoryCrossed(killedAt);
     const pids = [starterPid, ...descendantsOf(starterPid, processes * FAR_ABOVE + 1)];
     // The kernel counts the starter's threads as well, but its memory is not the sandbox's.
     this.#checkTasks(pids);
     const used = memoryOf(pids.slice(pids.indexOf(holderPid)), memoryBytes);
-    if (used > memoryBytes) this.#end("oom", used, memoryBytes, "bytes of memory");
+    this.peak.memoryBytes = Math.max(this.peak.memoryBytes, used);
+    if (used > memoryBytes) this.#memoryCrossed(used);
     const leftMs = (memoryBytes - used) / FASTEST_BYTES_PER_MS;
     this.#later(Math.min(this.#pace.lookMs, Math.max(MIN_LOOK_MS, leftMs)), () =>
       this.lookAtProcesses(),
     );
   }
 
+  #memoryCrossed(used: number): void {
+    this.peak.memoryBytes = Math.max(this.peak.memoryBytes, used);
+    this.#end("oom", used, this.#limits.memoryBytes, "bytes of memory");
+  }
+
   #checkTasks(pids: number[]): void {
     const { processes } = this.#limits;
     const tasks = pids.reduce((sum, pid) => sum + taskCount(pid), 0);
+    this.peak.processes = Math.max(this.peak.processes, tasks);
     const nowMs = performance.now();
     this.#fullSinceMs = tasks < processes ? null : (this.#fullSinceMs ?? nowMs);
     const isStuck = this.#fullSinceMs !== null && nowMs - this.#fullSinceMs >= FULL_MS;

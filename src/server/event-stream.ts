@@ -5,15 +5,13 @@ import type { ServerParts } from "./parts.ts";
 
 /** A comment is sent after as much silence, so that both ends see a connection that is gone. */
 const HEARTBEAT_MS = 15_000;
-/** A reader that takes nothing for as long is cut. */
-const SLOW_READER_MS = 30_000;
 /** Live events that wait for a reader, at most; one that falls further behind is cut. */
 const MAX_LIVE = 1000;
 const PAGE = 50;
 
 type LiveEvent = Pick<Job, "id" | "stage" | "state" | "attempt">;
 
-type Parts = Pick<ServerParts, "store" | "scheduler">;
+type Parts = Pick<ServerParts, "store" | "scheduler" | "slowReaderMs">;
 
 /**
  * One reader's stream of events. The next page of the log is read when the reader has taken the last one, so a
@@ -47,7 +45,7 @@ export class EventStream {
     this.#after = filter.after;
     this.#onEnd = onEnd;
     this.#subscription = live ? parts.scheduler.feed.subscribe((event) => this.#push(event)) : null;
-    this.#watch = setInterval(() => this.#cutIfSlow(), SLOW_READER_MS / 4);
+    this.#watch = setInterval(() => this.#cutIfSlow(), parts.slowReaderMs / 4);
     this.body = new ReadableStream({
       start: (controller) => {
         this.#controller = controller;
@@ -123,7 +121,7 @@ export class EventStream {
 
   #cutIfSlow(): void {
     const waitedMs = this.#offeredMs === null ? 0 : performance.now() - this.#offeredMs;
-    if (waitedMs > SLOW_READER_MS) this.close();
+    if (waitedMs > this.#parts.slowReaderMs) this.close();
   }
 }
 

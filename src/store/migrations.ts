@@ -180,6 +180,9 @@ const MIGRATIONS: string[] = [
     mode TEXT NOT NULL CHECK (mode IN ('drain', 'abort', 'keep'))
   ) STRICT;
   ALTER TABLE backends ADD COLUMN leaving TEXT CHECK (leaving IN ('finish', 'move'))`,
+  `ALTER TABLE jobs ADD COLUMN peak_memory_bytes INTEGER;
+  ALTER TABLE jobs ADD COLUMN peak_processes INTEGER;`,
+  `ALTER TABLE jobs ADD COLUMN visits TEXT`,
 ];
 
 /** Brings the schema to this version's. @throws ServiceError when a newer rolloutd wrote the file. */

@@ -22,6 +22,7 @@ export type JobColumns = Pick<
   | "failures"
   | "ending_reason"
   | "not_before_ms"
+  | "visits"
 >;
 
 export function toJob(row: JobRow): Job {
@@ -47,6 +48,7 @@ export function toJob(row: JobRow): Job {
       run: { queuedMs: row.run_queued_ms, activeMs: row.run_active_ms },
       eval: { queuedMs: row.eval_queued_ms, activeMs: row.eval_active_ms },
     },
+    visits: row.visits === null ? [] : JSON.parse(row.visits),
     error: row.error === null ? null : JSON.parse(row.error),
     finishedMs: row.finished_ms,
   };
@@ -72,5 +74,6 @@ export function toColumns(job: Job): JobColumns {
     finished_ms: job.finishedMs,
     failures: job.failures.length === 0 ? null : JSON.stringify(job.failures),
     not_before_ms: job.notBeforeMs,
+    visits: job.visits.length === 0 ? null : JSON.stringify(job.visits),
   };
 }

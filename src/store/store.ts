@@ -1,5 +1,5 @@
 import type { Database } from "bun:sqlite";
-import { and, asc, eq, isNotNull, isNull, lte, type SQL, sql } from "drizzle-orm";
+import { and, asc, eq, gt, isNotNull, isNull, lte, type SQL, sql } from "drizzle-orm";
 import { type BunSQLiteDatabase, drizzle } from "drizzle-orm/bun-sqlite";
 import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
 import type { Job, Stage } from "../jobs/job.ts";
@@ -33,6 +33,8 @@ export type JobResult = {
   outcome?: string;
   isolation?: "A" | "B";
   sampledTokens?: number;
+  /** The highest of all stages is kept. */
+  sandboxPeak?: { memoryBytes: number; processes: number };
   verdict?: Verdict;
 };
 
@@ -182,12 +184,21 @@ export class Store implements Disposable {
       outcome,
       isolation,
       sampled_tokens: sampledTokens,
+      peak_memory_bytes: result.sandboxPeak?.memoryBytes ?? null,
+      peak_processes: result.sandboxPeak?.processes ?? null,
       verdict: verdict ? JSON.stringify(verdict) : null,
       reward: verdict?.reward ?? null,
     });
     if (job.finishedMs !== null) this.callbacks.note(seq, job.finishedMs);
     // What a former attempt recorded is not shown as if it belonged to the next one.
     if (job.state === "pending" && job.stage === "init") this.#statements.forget.run({ seq });
+  }
+
+  /** After the clock was set back: no job that is left lasts longer than its limit from now. */
+  clampDeadlines(nowMs: number): void {
+    const latest = sql`min(${jobs.deadline_ms}, ${nowMs} + json_extract(${jobs.limits}, '$.totalMs'))`;
+    const ahead = and(isNull(jobs.finished_ms), gt(jobs.created_ms, nowMs));
+    this.#db.update(jobs).set({ deadline_ms: latest }).where(ahead).run();
   }
 
   /** Makes the delayed jobs claimable whose time has come. */
@@ -338,6 +349,12 @@ function keptUnlessInit(column: SQLiteColumn, name: string): SQL {
   return sql`CASE WHEN ${sql.placeholder("stage")} = 'init' THEN NULL ELSE coalesce(${given}, ${column}) END`;
 }
 
+/** The given value where it is more than the known one. */
+function highest(column: SQLiteColumn, name: string): SQL {
+  const given = sql.placeholder(name);
+  return sql`nullif(max(coalesce(${given}, -1), coalesce(${column}, -1)), -1)`;
+}
+
 function prepareStatements(db: BunSQLiteDatabase) {
   const p = sql.placeholder;
   const life = {
@@ -359,6 +376,7 @@ function prepareStatements(db: BunSQLiteDatabase) {
     finished_ms: p("finished_ms"),
     failures: p("failures"),
     not_before_ms: p("not_before_ms"),
+    visits: p("visits"),
   };
   return {
     insert: db
@@ -401,6 +419,8 @@ function prepareStatements(db: BunSQLiteDatabase) {
         outcome: keptUnlessInit(jobs.outcome, "outcome"),
         isolation: keptUnlessInit(jobs.isolation, "isolation"),
         sampled_tokens: keptUnlessInit(jobs.sampled_tokens, "sampled_tokens"),
+        peak_memory_bytes: highest(jobs.peak_memory_bytes, "peak_memory_bytes"),
+        peak_processes: highest(jobs.peak_processes, "peak_processes"),
         verdict: p("verdict"),
         reward: p("reward"),
       } as never)

@@ -47,6 +47,9 @@ export const jobs = sqliteTable("jobs", {
   sample: integer(),
   /** Tokens that the model wrote in RUN; null where its engine does not count. */
   sampled_tokens: integer(),
+  /** The most that its sandboxes used. */
+  peak_memory_bytes: integer(),
+  peak_processes: integer(),
   num_attempts: integer().notNull(),
   /** The failures that were followed by another attempt, as JSON; null for none. */
   failures: text(),
@@ -69,6 +72,8 @@ export const jobs = sqliteTable("jobs", {
   callback_url: text(),
   /** Why it is being ended, where the asker said so. */
   ending_reason: text(),
+  /** Its stays in stages, as JSON; null before the first. */
+  visits: text(),
 });
 
 export const labels = sqliteTable("labels", {

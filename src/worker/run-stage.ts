@@ -100,9 +100,13 @@ class StageRun {
     return stage === "init" || (stage === "run" && this.#plan.evaluation === "agent");
   }
 
-  usage(): Pick<StageFinished, "sampledTokens"> {
+  usage(): Pick<StageFinished, "sampledTokens" | "sandboxPeak"> {
     const { sampledTokens } = this.#recorder;
-    return sampledTokens === null ? {} : { sampledTokens };
+    const { peak } = this.sandboxes;
+    return {
+      ...(sampledTokens === null ? {} : { sampledTokens }),
+      ...(peak === null ? {} : { sandboxPeak: peak }),
+    };
   }
 
   trajectory(): string | null {

@@ -3,6 +3,7 @@ import { abortable } from "../lib/abortable.ts";
 import type { StartStage, WorkerSettings } from "../pipeline/messages.ts";
 import type { Images } from "../sandbox/images/images.ts";
 import type { Sandbox, SandboxDriver, SandboxHandle } from "../sandbox/sandbox.ts";
+import type { Peak } from "../sandbox/watchdog.ts";
 import { chooseImage, type SandboxPlan } from "../tasks/sandbox-plan.ts";
 
 export type SandboxParts = {
@@ -13,7 +14,7 @@ export type SandboxParts = {
   /** Does not fail: what could not be cleaned up is told to the operator. */
   end(handle: SandboxHandle): Promise<void>;
   /** Ends a sandbox that goes beyond its limits; `crossed` says by which. */
-  watch(handle: SandboxHandle): Disposable & { readonly crossed: AbortSignal };
+  watch(handle: SandboxHandle): Disposable & { readonly crossed: AbortSignal; readonly peak: Peak };
   sandboxStarted(handle: SandboxHandle): void;
 };
 
@@ -25,12 +26,19 @@ export class StageSandboxes {
   readonly #parts: SandboxParts;
   readonly #signal: AbortSignal;
   #fresh: Promise<SandboxHandle | null> | null = null;
+  #watched: { readonly peak: Peak } | null = null;
 
   constructor(job: StartStage, parts: SandboxParts, signal: AbortSignal) {
     this.#job = job;
     this.#parts = parts;
     this.#signal = signal;
     this.handle = job.handle;
+  }
+
+  /** The most that the sandbox used while the stage worked in it; null where nobody looked. */
+  get peak(): Peak | null {
+    const peak = this.#watched?.peak;
+    return peak && peak.processes > 0 ? peak : null;
   }
 
   /** Makes the stage's sandbox, unless the stage before has left it. */
@@ -78,6 +86,7 @@ export class StageSandboxes {
     if (!this.handle) return abortable(work(null, this.#signal), this.#signal);
     const sandbox = await this.#parts.attach(this.handle, this.#signal);
     using watch = this.#parts.watch(this.handle);
+    this.#watched = watch;
     const signal = AbortSignal.any([this.#signal, watch.crossed, sandbox.died]);
     const result = await abortable(work(sandbox, signal), signal);
     if (keep) await sandbox.detach();

@@ -25,6 +25,7 @@ export function viewOf(id: string, changes: Partial<RolloutView> = {}): RolloutV
     backend_id: null,
     rescore_of: null,
     isolation: null,
+    sandbox_peak: null,
     timings: { init: NO_TIME, run: NO_TIME, eval: NO_TIME },
     created_at: "2026-01-01T00:00:00.000Z",
     finished_at: "2026-01-01T00:00:01.000Z",

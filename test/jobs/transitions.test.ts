@@ -46,6 +46,11 @@ describe("a job", () => {
         run: { queuedMs: 10, activeMs: 10 },
         eval: { queuedMs: 10, activeMs: 10 },
       },
+      visits: [
+        [1, "init", 1000, 1010, 1020],
+        [1, "run", 1020, 1030, 1040],
+        [1, "eval", 1040, 1050, 1060],
+      ],
       finishedMs: 1060,
     });
   });
@@ -292,6 +297,15 @@ test("whatever happens, a job keeps its invariants", () => {
       const { init, run, eval: evaluation } = job.timings;
       const booked = [init, run, evaluation].reduce((sum, t) => sum + t.queuedMs + t.activeMs, 0);
       expect(booked).toBeLessThanOrEqual(nowMs - job.createdMs);
+      let lastMs = job.createdMs;
+      for (const [, , queuedMs, startedMs, endedMs] of job.visits) {
+        expect([lastMs, queuedMs, startedMs, endedMs ?? nowMs]).toEqual(
+          [lastMs, queuedMs, startedMs, endedMs ?? nowMs].toSorted((a, b) => a - b),
+        );
+        lastMs = endedMs ?? startedMs;
+      }
+      const worked = job.visits.reduce((sum, [, , , from, to]) => sum + (to ?? from) - from, 0);
+      expect(init.activeMs + run.activeMs + evaluation.activeMs).toBe(worked);
     }
   }
 });

@@ -1,4 +1,10 @@
 import { expect, test } from "bun:test";
+import { once } from "node:events";
+import { connect } from "node:net";
+import { Hono } from "hono";
+import { listen as listenOn } from "../../src/server/listen.ts";
+import type { ServerEnv } from "../../src/server/parts.ts";
+import { tempDir } from "../support/temp-dir.ts";
 import { waitFor } from "../support/wait-for.ts";
 import { ECHO, setup } from "./setup.ts";
 
@@ -97,3 +103,34 @@ test("an id that is none of the stream's is refused", async () => {
   const init = { headers: { "last-event-id": "x" } };
   expect((await t.app.request("/v1/events", init, t.env)).status).toBe(400);
 });
+
+test("a reader that takes nothing is cut, although it stays connected", async () => {
+  await using t = setup({ slowReaderMs: 100 });
+  using dir = tempDir();
+  await submit(t, ["a"]);
+  await t.send("GET", "/v1/rollouts/a?wait_ms=20000");
+  // A log without an end, which no buffer on the way holds.
+  const list = t.store.list.bind(t.store);
+  t.store.list = (filter) => {
+    const page = list({ ...filter, after: 0 });
+    return { ...page, rows: Array(50).fill(page.rows[0]), more: true };
+  };
+  const gone = Promise.withResolvers<void>();
+  const watched = new Hono<ServerEnv>();
+  watched.use((c, next) => {
+    c.req.raw.signal.addEventListener("abort", () => gone.resolve());
+    return next();
+  });
+  watched.route("/", t.app);
+  const nobody = { tokens: null, anonymous: false, tls: null, maxRequests: 10 };
+  const socket = dir.file("s.sock");
+  const service = await listenOn(watched, { host: "127.0.0.1", port: 0, socket, ...nobody });
+  const { port, host } = new URL(service.url);
+  const reader = connect(Number(port), "127.0.0.1").pause();
+  reader.write(`GET /v1/events?after=0 HTTP/1.1\r\nhost: ${host}\r\n\r\n`);
+  await gone.promise;
+  const closed = once(reader, "close");
+  reader.destroy();
+  await closed;
+  await service.stop();
+}, 30_000);

@@ -77,6 +77,21 @@ describe("a job", () => {
     ]);
   });
 
+  test("keeps the most that its sandboxes used in any stage", () => {
+    using t = setup();
+    const seq = storeJob(t.store, "a", [STARTED]);
+    const peaks = () => {
+      const row = t.store.jobById("a");
+      return [row?.peak_memory_bytes, row?.peak_processes];
+    };
+    expect(peaks()).toEqual([null, null]);
+    const job = jobAfter("a", STARTED);
+    t.store.updateJob(seq, job, { sandboxPeak: { memoryBytes: 50, processes: 2 } });
+    t.store.updateJob(seq, job, { sandboxPeak: { memoryBytes: 20, processes: 9 } });
+    t.store.updateJob(seq, job);
+    expect(peaks()).toEqual([50, 9]);
+  });
+
   test("keeps its outcome, backend and isolation until it is in INIT again", () => {
     using t = setup();
     const seq = storeJob(t.store, "a", []);

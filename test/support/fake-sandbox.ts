@@ -7,6 +7,7 @@ import type {
   SandboxHandle,
   Shell,
 } from "../../src/sandbox/sandbox.ts";
+import type { Watch } from "../../src/sandbox/watchdog.ts";
 
 export function fakeHandle(id: string): SandboxHandle {
   const holder = { holderPid: 1, holderStartTime: "1", starterPid: 1, starterStartTime: "1" };
@@ -15,8 +16,9 @@ export function fakeHandle(id: string): SandboxHandle {
 }
 
 /** A watch that never finds anything. */
-export function unwatched(): Disposable & { readonly crossed: AbortSignal } {
-  return { crossed: new AbortController().signal, [Symbol.dispose]: () => {} };
+export function unwatched(): Watch {
+  const peak = { memoryBytes: 0, processes: 0 };
+  return { peak, crossed: new AbortController().signal, [Symbol.dispose]: () => {} };
 }
 
 type Asked = { text: string } & CommandOptions;

@@ -1,8 +1,10 @@
 import { acceptWith } from "../../src/cli/accept.ts";
 import { acceptBatchWith, acceptGroupWith } from "../../src/cli/accept-group.ts";
+import { RowSource } from "../../src/cli/row-source.ts";
 import { loadConfig } from "../../src/config.ts";
 import type { ErrorBody } from "../../src/errors.ts";
 import type { Stage } from "../../src/jobs/job.ts";
+import { BatchSources } from "../../src/pipeline/batch-sources.ts";
 import type { StageFinished, StartStage } from "../../src/pipeline/messages.ts";
 import { recoverJobs } from "../../src/pipeline/recovery.ts";
 import { Scheduler } from "../../src/pipeline/scheduler.ts";
@@ -25,11 +27,22 @@ export const BROKEN: ErrorBody = {
 
 type Started = { start: StartStage; thread: FakeThread };
 
+type GroupServiceOptions = {
+  slots?: number;
+  carryLimitMs?: number;
+  /** Where batches may read rows from. */
+  rowsDir?: string;
+  rowsUrl?: string;
+};
+
 /**
  * Routes, store and scheduler over threads that do what the test says: each rollout goes to EVAL by itself
  * and there waits for its reward or its fault.
  */
-export function groupService(dataDir: string, { slots = 8, carryLimitMs = 1_000_000 } = {}) {
+export function groupService(
+  dataDir: string,
+  { slots = 8, carryLimitMs = 1_000_000, ...from }: GroupServiceOptions = {},
+) {
   const announcedMs: number[] = [];
   const store = new Store(dataDir);
   const clock = { ms: 1_000_000, nowMs: () => clock.ms++ };
@@ -71,10 +84,20 @@ export function groupService(dataDir: string, { slots = 8, carryLimitMs = 1_000_
   });
   const accept = acceptWith(loadConfig({ env: {}, flags: { num_attempts: 1 } }), () => {});
   const acceptGroup = acceptGroupWith(accept);
+  const { rowsDir = null, rowsUrl } = from;
+  const rows = new RowSource({
+    ...{ folder: rowsDir, allowedUrls: rowsUrl ? [rowsUrl] : [], timeoutMs: 20_000 },
+  });
+  const { acceptRow, ...acceptBatches } = acceptBatchWith(acceptGroup, (at) => rows.check(at));
+  const sources = new BatchSources({
+    ...{ batches: scheduler.batches, acceptRow, maxLineBytes: 10_000 },
+    read: (...part) => rows.read(...part),
+  });
   const app = createApp({
     ...{ store, scheduler, accept, maxBodyBytes: 1_000_000, version: "0.0.0-test" },
     acceptGroup,
-    ...acceptBatchWith(acceptGroup),
+    ...acceptBatches,
+    slowReaderMs: 30_000,
     gate: new Gate({ maxWaiting: 100, maxStreams: 1 }),
     backends: fakeBackends(),
     weights: idleWeights(),
@@ -96,7 +119,7 @@ export function groupService(dataDir: string, { slots = 8, carryLimitMs = 1_000_
     ): Promise<{ status: number; body: any }> {
       const init: RequestInit = { method };
       if (body !== undefined) init.body = JSON.stringify(body);
-      const response = await app.request(path, init, { keepOpen: () => {}, client });
+      const response = await app.request(path, init, { keepOpen() {}, closeIfStuck() {}, client });
       return { status: response.status, body: await response.json() };
     },
     /** Gives a rollout its reward, or has it fail. Waits until it has come to EVAL. */
@@ -106,6 +129,7 @@ export function groupService(dataDir: string, { slots = 8, carryLimitMs = 1_000_
       held.thread.finish(held.start, answer(end));
     },
     async [Symbol.asyncDispose]() {
+      sources[Symbol.dispose]();
       const over = scheduler.drain(0, Promise.resolve());
       for (const { start, thread } of waiting.values()) thread.finish(start, { error: BROKEN });
       await over;

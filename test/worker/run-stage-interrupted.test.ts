@@ -159,7 +159,8 @@ describe("a sandbox that goes beyond its limits", () => {
     let watching = "";
     const watch = ({ id }: { id: string }) => {
       watching = id;
-      return { crossed: crossing.signal, [Symbol.dispose]: () => (watching = "nothing") };
+      const peak = { memoryBytes: 7, processes: 1 };
+      return { peak, crossed: crossing.signal, [Symbol.dispose]: () => (watching = "nothing") };
     };
     const hog = calls(["execute_ipython_cell", { code: "x = [0] * 10**12" }]);
     const t = setup([hog], { watch });

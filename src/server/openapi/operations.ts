@@ -61,6 +61,10 @@ export const OPERATIONS: Operation[] = [
     answers: TRAJECTORY,
   },
   {
+    route: "GET /v1/rollouts/{id}/timeline",
+    summary: "Where a rollout's time went: queues, stages, calls of the model, tools",
+  },
+  {
     route: "GET /v1/trajectories",
     summary: "The trajectories of a page of rollouts in one body, by Accept",
     query: queries.trajectoriesQuery,

@@ -22,7 +22,10 @@ export function eventRoutes(parts: ServerParts) {
     const filter = { ...selection(query), after: after ?? parts.store.finishedCursor };
     const place = parts.gate.openStream();
     c.env.keepOpen();
-    const stream = new EventStream(parts, filter, query.live, () => place[Symbol.dispose]());
+    const stream = new EventStream(parts, filter, query.live, () => {
+      place[Symbol.dispose]();
+      c.env.closeIfStuck();
+    });
     c.req.raw.signal.addEventListener("abort", () => stream.close());
     return new Response(stream.body, { headers: HEADERS });
   });

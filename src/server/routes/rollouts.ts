@@ -3,6 +3,7 @@ import { ServiceError } from "../../errors.ts";
 import { isFinal } from "../../jobs/job.ts";
 import { parseBody } from "../../protocol/parse.ts";
 import { waitQuery } from "../../protocol/queries.ts";
+import { viewTimeline } from "../../protocol/timeline.ts";
 import { viewRollout } from "../../protocol/view.ts";
 import type { JobRow } from "../../store/tables.ts";
 import type { ServerEnv, ServerParts } from "../parts.ts";
@@ -34,6 +35,13 @@ export function rolloutRoutes(parts: ServerParts) {
       throw new ServiceError("not_found", message, { field: "id" });
     }
     return trajectoryResponse(c.req.raw, stored.record);
+  });
+
+  /** Where its time went. */
+  app.get("/:id/timeline", (c) => {
+    const row = find(c.req.param("id"));
+    const stored = store.trajectory(row.seq);
+    return c.json(viewTimeline(row, stored && JSON.parse(stored.record)));
   });
 
   /** Asks for the end; with `wait_ms` also waits for it. */
