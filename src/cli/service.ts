@@ -37,6 +37,7 @@ import { RowSource } from "./row-source.ts";
 import { taskSettings } from "./task-settings.ts";
 import { VERSION } from "./version.ts";
 
+const SLOW_READER_MS = 30_000;
 const ROWS_TIMEOUT_MS = 60_000;
 
 export type Service = Listening & {
@@ -141,6 +142,7 @@ export async function startService(
     acceptGroup,
     ...acceptBatches,
     gate,
+    slowReaderMs: SLOW_READER_MS,
   });
   mountCompat(app, config, { store, scheduler, backends, addresses, accept, gate });
   const stopPipeline = async (graceMs: number, hurry: Promise<unknown>) => {

@@ -15,6 +15,7 @@ export function recoverJobs(
 ): { resumed: number; ended: number } {
   return store.transaction(() => {
     store.leases.renewAll(clock.nowMs());
+    store.clampDeadlines(clock.nowMs());
     let resumed = 0;
     let ended = 0;
     for (const row of recoverable(store)) {

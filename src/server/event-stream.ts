@@ -1,19 +1,18 @@
 import type { Job } from "../jobs/job.ts";
+import { viewGroupEvent } from "../protocol/group-event.ts";
 import { viewRollout } from "../protocol/view.ts";
 import type { ListFilter } from "../store/listing.ts";
 import type { ServerParts } from "./parts.ts";
 
 /** A comment is sent after as much silence, so that both ends see a connection that is gone. */
 const HEARTBEAT_MS = 15_000;
-/** A reader that takes nothing for as long is cut. */
-const SLOW_READER_MS = 30_000;
 /** Live events that wait for a reader, at most; one that falls further behind is cut. */
 const MAX_LIVE = 1000;
 const PAGE = 50;
 
 type LiveEvent = Pick<Job, "id" | "stage" | "state" | "attempt">;
 
-type Parts = Pick<ServerParts, "store" | "scheduler">;
+type Parts = Pick<ServerParts, "store" | "scheduler" | "slowReaderMs">;
 
 /**
  * One reader's stream of events. The next page of the log is read when the reader has taken the last one, so a
@@ -26,10 +25,12 @@ export class EventStream {
   readonly #onEnd: () => void;
   readonly #ended = new AbortController();
   readonly #watch: Timer;
-  readonly #subscription: Disposable | null;
+  readonly #subscriptions = new DisposableStack();
   #live: LiveEvent[] = [];
   #wake: () => void = () => {};
   #after: number;
+  /** Position in the log of groups and batches; null where they are not asked for. */
+  #groupsAfter: number | null;
   /** Whether the log goes on behind the last page. */
   #more = false;
   /** When the chunk was made that the reader has not taken yet. */
@@ -39,15 +40,18 @@ export class EventStream {
   constructor(
     parts: Parts,
     filter: Omit<ListFilter, "order" | "limit">,
-    live: boolean,
+    { live, groupsAfter }: { live: boolean; groupsAfter: number | null },
     onEnd: () => void,
   ) {
     this.#parts = parts;
     this.#filter = filter;
     this.#after = filter.after;
     this.#onEnd = onEnd;
-    this.#subscription = live ? parts.scheduler.feed.subscribe((event) => this.#push(event)) : null;
-    this.#watch = setInterval(() => this.#cutIfSlow(), SLOW_READER_MS / 4);
+    this.#groupsAfter = groupsAfter;
+    const { feed } = parts.scheduler;
+    if (live) this.#subscriptions.use(feed.subscribe((event) => this.#push(event)));
+    if (groupsAfter !== null) this.#subscriptions.use(feed.subscribeEnds(() => this.#wake()));
+    this.#watch = setInterval(() => this.#cutIfSlow(), parts.slowReaderMs / 4);
     this.body = new ReadableStream({
       start: (controller) => {
         this.#controller = controller;
@@ -62,7 +66,7 @@ export class EventStream {
     if (this.#ended.signal.aborted) return;
     this.#ended.abort();
     clearInterval(this.#watch);
-    this.#subscription?.[Symbol.dispose]();
+    this.#subscriptions[Symbol.dispose]();
     this.#wake();
     this.#onEnd();
     try {
@@ -98,9 +102,25 @@ export class EventStream {
     this.#more = more;
     const finished = rows.map((row) => {
       const data = JSON.stringify(viewRollout(row));
-      return `id: ${row.finished_seq}\nevent: finished\ndata: ${data}\n\n`;
+      return `id: ${this.#id(row.finished_seq)}\nevent: finished\ndata: ${data}\n\n`;
     });
-    return [...live, ...finished].join("");
+    return [...live, ...finished, ...this.#nextGroups()].join("");
+  }
+
+  /** Behind the rollouts, because these have moved the position. */
+  #nextGroups(): string[] {
+    if (this.#groupsAfter === null) return [];
+    const events = this.#parts.store.groupEvents.after(this.#groupsAfter, PAGE);
+    this.#more ||= events.length === PAGE;
+    return events.map((event) => {
+      this.#groupsAfter = event.ordinal;
+      const data = JSON.stringify(viewGroupEvent(event));
+      return `id: ${this.#id(this.#after)}\nevent: ${event.event}\ndata: ${data}\n\n`;
+    });
+  }
+
+  #id(after: number | null): string {
+    return this.#groupsAfter === null ? `${after}` : `${after}.${this.#groupsAfter}`;
   }
 
   async #somethingNew(): Promise<boolean> {
@@ -123,7 +143,7 @@ export class EventStream {
 
   #cutIfSlow(): void {
     const waitedMs = this.#offeredMs === null ? 0 : performance.now() - this.#offeredMs;
-    if (waitedMs > SLOW_READER_MS) this.close();
+    if (waitedMs > this.#parts.slowReaderMs) this.close();
   }
 }
 

@@ -25,9 +25,10 @@ export type Address = {
   tls: { certFile: string; keyFile: string } | null;
   /** Requests that are open at once, those that wait included. */
   maxRequests: number;
+  /** Silence after which a connection is closed; requests that wait for a job are exempt. */
+  idleTimeoutS?: number;
 };
 
-/** Silence after which a connection is closed; requests that wait for a job are exempt. */
 const IDLE_TIMEOUT_S = 30;
 
 /**
@@ -36,16 +37,25 @@ const IDLE_TIMEOUT_S = 30;
  * @throws ServiceError `data_dir_unusable`, `data_dir_in_use`, `invalid_field`
  */
 export async function listen(app: Hono<ServerEnv>, address: Address): Promise<Listening> {
-  const { host, port, socket, tls } = address;
+  const { host, port, socket, tls, idleTimeoutS = IDLE_TIMEOUT_S } = address;
   checkAddress(address);
   const serving = (clientOf: (request: Request, server: Bun.Server<undefined>) => string) => ({
     // The routes bound a body themselves, to answer with a typed error.
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-    fetch(request: Request, server: Bun.Server<undefined>) {
+    async fetch(request: Request, server: Bun.Server<undefined>) {
       try {
         if (server.pendingRequests > address.maxRequests) throw tooManyRequests();
         const client = clientOf(request, server);
-        return app.fetch(request, { keepOpen: () => server.timeout(request, 0), client });
+        let kept = false;
+        const keepOpen = () => {
+          kept = true;
+          server.timeout(request, 0);
+        };
+        const closeIfStuck = () => server.timeout(request, 1);
+        const response = await app.fetch(request, { keepOpen, closeIfStuck, client });
+        // Only the wait is exempt: a client that does not take its answer is no longer waiting.
+        if (kept && !isStream(response)) server.timeout(request, idleTimeoutS);
+        return response;
       } catch (error) {
         return errorResponse(error);
       }
@@ -72,7 +82,7 @@ export async function listen(app: Hono<ServerEnv>, address: Address): Promise<Li
     const door = serving((request, server) =>
       admitTcp(request, server.requestIP(request)?.address ?? "unknown", address),
     );
-    tcp = Bun.serve({ ...door, ...secured, hostname: host, port, idleTimeout: IDLE_TIMEOUT_S });
+    tcp = Bun.serve({ ...door, ...secured, hostname: host, port, idleTimeout: idleTimeoutS });
   } catch (error) {
     await unix.stop(true);
     throw addressError(error, host, port);
@@ -85,6 +95,11 @@ export async function listen(app: Hono<ServerEnv>, address: Address): Promise<Li
       if (existsSync(socket)) unlinkSync(socket);
     },
   };
+}
+
+/** One that goes on as long as its reader takes it, and looks after that itself. */
+function isStream(response: Response): boolean {
+  return response.headers.get("content-type") === "text/event-stream";
 }
 
 function tooManyRequests(): ServiceError {

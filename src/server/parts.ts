@@ -87,6 +87,8 @@ export type ServerParts = {
   /** Instances that are added to a batch later. */
   acceptInstances(origin: GroupOrigin, instances: GroupRequest["instance"][]): GroupSubmission[];
   gate: Gate;
+  /** A reader of events that takes nothing for as long is cut. */
+  slowReaderMs: number;
   maxBodyBytes: number;
   version: string;
 };
@@ -96,6 +98,8 @@ export type ServerEnv = {
   Bindings: {
     /** Exempts the request from the limit of silence. */
     keepOpen(): void;
+    /** Ends the connection once its client took nothing for a second, whatever is left to send. */
+    closeIfStuck(): void;
     /** Who asks: the name of its token, or where it comes from. */
     client: string;
   };

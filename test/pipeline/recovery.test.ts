@@ -100,3 +100,13 @@ test("a second recovery finds nothing left to do", () => {
   t.recover();
   expect(t.recover()).toEqual({ resumed: 0, ended: 0 });
 });
+
+test("a clock that was set back does not let a job wait longer than its limit", () => {
+  using t = setup();
+  t.put("waiting", []);
+  t.put("in RUN", IN_RUN);
+  recoverJobs(t.store, { nowMs: () => 400 }, 2);
+  for (const id of ["waiting", "in RUN"]) {
+    expect([id, t.store.jobById(id)?.deadline_ms]).toEqual([id, 400 + LIMITS.totalMs]);
+  }
+});

@@ -1,5 +1,7 @@
 import { describe, expect, test } from "bun:test";
+import { once } from "node:events";
 import { renameSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
 import { Hono } from "hono";
 import { type Address, listen } from "../../src/server/listen.ts";
 import type { ServerEnv } from "../../src/server/parts.ts";
@@ -20,6 +22,12 @@ async function setup(address: Partial<Address> & { tokens?: TokenFile | null } =
     await new Promise((resolve) => c.req.raw.signal.addEventListener("abort", resolve));
     return c.text("over");
   });
+  const dropped = Promise.withResolvers<void>();
+  app.get("/big", (c) => {
+    c.env.keepOpen();
+    c.req.raw.signal.addEventListener("abort", () => dropped.resolve());
+    return c.text("x".repeat(50_000_000));
+  });
   const listening = await listen(app, {
     ...{ host: "127.0.0.1", port: 0, socket: dir.file("s"), tokens: null, tls: null },
     ...{ maxRequests: 100, anonymous: false },
@@ -32,6 +40,7 @@ async function setup(address: Partial<Address> & { tokens?: TokenFile | null } =
   return {
     ...listening,
     ask,
+    dropped: dropped.promise,
     async [Symbol.asyncDispose]() {
       await listening.stop();
       dir[Symbol.dispose]();
@@ -145,3 +154,14 @@ describe("the Unix socket", () => {
     ]);
   });
 });
+
+test("a client that waits and then does not take its answer is dropped", async () => {
+  await using t = await setup({ idleTimeoutS: 1 });
+  const { host, hostname, port } = new URL(t.url);
+  const client = connect(Number(port), hostname).pause();
+  client.write(`GET /big HTTP/1.1\r\nhost: ${host}\r\n\r\n`);
+  await t.dropped;
+  const closed = once(client, "close");
+  client.destroy();
+  await closed;
+}, 20_000);

@@ -1,4 +1,10 @@
 import { expect, test } from "bun:test";
+import { once } from "node:events";
+import { connect } from "node:net";
+import { Hono } from "hono";
+import { listen as listenOn } from "../../src/server/listen.ts";
+import type { ServerEnv } from "../../src/server/parts.ts";
+import { tempDir } from "../support/temp-dir.ts";
 import { waitFor } from "../support/wait-for.ts";
 import { ECHO, setup } from "./setup.ts";
 
@@ -75,6 +81,45 @@ test("without a position it begins now, and live events tell every change", asyn
   expect(told.every(([, id]) => id === "a")).toBe(true);
 });
 
+test("the ends of groups and batches have their place in it, each once for who comes back", async () => {
+  await using t = setup();
+  const { instance } = ECHO;
+  const first = await listen(t, "?after=0&groups=true");
+  await t.send("POST", "/v1/groups?wait_ms=20000", { id: "g", num_samples: 2, instance });
+  const batch = { id: "b", num_samples: 2, goal: { groups: 1 }, instances: [instance] };
+  await t.send("POST", "/v1/batches", batch);
+  const ends = (events: typeof first.events) =>
+    events.filter(({ event }) => event !== "finished").map(({ event, data }) => [event, data.id]);
+  const all = [
+    ["group_complete", "g"],
+    ["group_complete", "b-0"],
+    ["batch_finished", "b"],
+  ];
+  await waitFor(() => ends(first.events).length === 3, "the batch to end");
+  expect(ends(first.events)).toEqual(all);
+  expect(first.events.find(({ data }) => data.id === "b-0")?.data).toEqual({
+    ...{ id: "b-0", state: "complete", error: null },
+    ...{ batch: "b", informative: false, delivered: null },
+  } as never);
+  expect(first.events.find(({ data }) => data.id === "b")?.data).toMatchObject({
+    ...{ id: "b", state: "exhausted", error: { code: "batch_exhausted" } },
+  });
+  await first.close();
+  // Wherever it was cut, the rest comes, and nothing twice.
+  for (let cut = 1; cut < first.events.length; cut++) {
+    const again = await listen(t, "?groups=true", first.events[cut - 1]?.id);
+    const left = first.events.length - cut;
+    await waitFor(() => again.events.length === left, "what comes behind it");
+    await again.close();
+    const names = (events: typeof first.events) => events.map(({ data }) => data.id).toSorted();
+    expect(names(again.events)).toEqual(names(first.events.slice(cut)));
+  }
+  const without = await listen(t, "?after=0");
+  await waitFor(() => without.events.length === 4, "the rollouts");
+  await without.close();
+  expect(ends(without.events)).toEqual([]);
+});
+
 test("filters by label, and counts streams: more than allowed are refused", async () => {
   await using t = setup();
   const wanted = await listen(t, "?label=x:1");
@@ -94,6 +139,39 @@ test("filters by label, and counts streams: more than allowed are refused", asyn
 
 test("an id that is none of the stream's is refused", async () => {
   await using t = setup();
-  const init = { headers: { "last-event-id": "x" } };
-  expect((await t.app.request("/v1/events", init, t.env)).status).toBe(400);
+  for (const id of ["x", "1.", "1.x", "-1", "1e3"]) {
+    const init = { headers: { "last-event-id": id } };
+    expect((await t.app.request("/v1/events", init, t.env)).status).toBe(400);
+  }
 });
+
+test("a reader that takes nothing is cut, although it stays connected", async () => {
+  await using t = setup({ slowReaderMs: 100 });
+  using dir = tempDir();
+  await submit(t, ["a"]);
+  await t.send("GET", "/v1/rollouts/a?wait_ms=20000");
+  // A log without an end, which no buffer on the way holds.
+  const list = t.store.list.bind(t.store);
+  t.store.list = (filter) => {
+    const page = list({ ...filter, after: 0 });
+    return { ...page, rows: Array(50).fill(page.rows[0]), more: true };
+  };
+  const gone = Promise.withResolvers<void>();
+  const watched = new Hono<ServerEnv>();
+  watched.use((c, next) => {
+    c.req.raw.signal.addEventListener("abort", () => gone.resolve());
+    return next();
+  });
+  watched.route("/", t.app);
+  const nobody = { tokens: null, anonymous: false, tls: null, maxRequests: 10 };
+  const socket = dir.file("s.sock");
+  const service = await listenOn(watched, { host: "127.0.0.1", port: 0, socket, ...nobody });
+  const { port, host } = new URL(service.url);
+  const reader = connect(Number(port), "127.0.0.1").pause();
+  reader.write(`GET /v1/events?after=0 HTTP/1.1\r\nhost: ${host}\r\n\r\n`);
+  await gone.promise;
+  const closed = once(reader, "close");
+  reader.destroy();
+  await closed;
+  await service.stop();
+}, 30_000);

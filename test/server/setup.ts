@@ -21,7 +21,12 @@ export const MAX_BODY_BYTES = 10_000;
 export const ECHO = { instance: { data_source: "echo" } };
 
 /** The real routes, store and scheduler; the worker threads answer at once unless `held`. `compat`: others' APIs too. */
-export function setup({ held = false, maxWaiting = 100, compat = false } = {}) {
+export function setup({
+  held = false,
+  maxWaiting = 100,
+  compat = false,
+  slowReaderMs = 30_000,
+} = {}) {
   const dir = tempDir();
   const store = new Store(dir.path);
   const system = systemClock();
@@ -75,6 +80,7 @@ export function setup({ held = false, maxWaiting = 100, compat = false } = {}) {
     acceptGroup,
     ...acceptBatchWith(acceptGroup, () => {}),
     gate,
+    slowReaderMs,
     maxBodyBytes: MAX_BODY_BYTES,
     version: "0.0.0-test",
   });
@@ -82,7 +88,7 @@ export function setup({ held = false, maxWaiting = 100, compat = false } = {}) {
     const addresses = prorlAddresses(new BackendRegistry(), store, clock, () => {});
     mountCompat(app, config, { store, scheduler, backends, addresses, accept, gate });
   }
-  const env = { keepOpen: () => {}, client: "test" };
+  const env = { keepOpen: () => {}, closeIfStuck: () => {}, client: "test" };
   const send = async (method: string, path: string, body?: unknown) => {
     const init: RequestInit = { method };
     const raw = typeof body === "string" || body instanceof ReadableStream;

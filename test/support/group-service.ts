@@ -97,6 +97,7 @@ export function groupService(
     ...{ store, scheduler, accept, maxBodyBytes: 1_000_000, version: "0.0.0-test" },
     acceptGroup,
     ...acceptBatches,
+    slowReaderMs: 30_000,
     gate: new Gate({ maxWaiting: 100, maxStreams: 1 }),
     backends: fakeBackends(),
     weights: idleWeights(),
@@ -118,7 +119,7 @@ export function groupService(
     ): Promise<{ status: number; body: any }> {
       const init: RequestInit = { method };
       if (body !== undefined) init.body = JSON.stringify(body);
-      const response = await app.request(path, init, { keepOpen: () => {}, client });
+      const response = await app.request(path, init, { keepOpen() {}, closeIfStuck() {}, client });
       return { status: response.status, body: await response.json() };
     },
     /** Gives a rollout its reward, or has it fail. Waits until it has come to EVAL. */
