@@ -11,8 +11,9 @@ const ROUNDS = 3;
 const ROUND_MS = 1000;
 const HALF_LOAD_MS = 4000;
 const BATCH = 100;
-/** Waits in INIT for longer than the bench takes, so that only the API is measured. */
-const IDLE = { data_source: "echo", run_ms: 600_000 };
+const IDLE_KIND = join(import.meta.dir, "idle-kind.ts");
+/** One is in INIT and the others wait for it, so that only the API is measured. */
+const IDLE = { data_source: "idle" };
 const KNOWN = "known";
 
 const SINGLE = request("POST", "/v1/rollouts", { instance: IDLE });
@@ -31,7 +32,7 @@ const CASES: Case[] = [
 /** What a submit, a get and a waiting client cost, each durable, beside a server that keeps nothing. */
 export async function api(): Promise<void> {
   using data = tempDir();
-  await using service = await serve(data.path, ["--run-slots", "1", "--init-slots", "1"]);
+  await using service = await serve(data.path, ["--init-slots", "1", "--tasks", IDLE_KIND]);
   await using rival = await startRival();
   const tcp = addressOf(service.url);
   const targets: [string, Target][] = [

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { closeDatabase, openDatabase } from "../src/store/database.ts";
 import { Store } from "../src/store/store.ts";
 import { type Service, serve } from "../test/support/binary.ts";
@@ -10,8 +11,9 @@ const FINISHED = 1_000_000;
 const QUEUED = 100_000;
 const CALLS = 300;
 
-/** Of what waits, one is at work for longer than the bench takes, so that only the API is measured. */
-const IDLE = { data_source: "echo", run_ms: 600_000 };
+const IDLE_KIND = join(import.meta.dir, "idle-kind.ts");
+/** One is in INIT and the others wait for it, so that only the API is measured. */
+const IDLE = { data_source: "idle" };
 
 const CASES: [what: string, path: string, body?: unknown][] = [
   ["submit", "/v1/rollouts", { instance: IDLE }],
@@ -45,7 +47,7 @@ export async function million(): Promise<void> {
 
 async function started(what: string, folder: string): Promise<Service> {
   const startMs = performance.now();
-  const service = await serve(folder, ["--run-slots", "1", "--init-slots", "1"]);
+  const service = await serve(folder, ["--init-slots", "1", "--tasks", IDLE_KIND]);
   const ms = round(performance.now() - startMs);
   const kb = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${service.pid}/status`, "utf8"))?.[1];
   const memory = `RSS ${Math.round(Number(kb) / 1024)} MB`;
@@ -80,7 +82,7 @@ function fill(folder: string): void {
   {
     using store = new Store(folder);
     storeJob(store, "finished", TO_THE_END, { taskKind: "echo" });
-    storeJob(store, "waiting", [], { taskKind: "echo", instance: JSON.stringify(IDLE) });
+    storeJob(store, "waiting", [], { taskKind: "idle", instance: JSON.stringify(IDLE) });
   }
   const db = openDatabase(folder);
   const names = db.query<{ name: string }, []>("SELECT name FROM pragma_table_info('jobs')").all();
