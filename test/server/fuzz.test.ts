@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { OPERATIONS } from "../../src/server/openapi/operations.ts";
+import { exampleTrajectory } from "../support/trajectories.ts";
 import { setup } from "./setup.ts";
 
 const REQUESTS = Number(process.env.ROLLOUTD_TEST_FUZZ ?? 3000);
@@ -80,6 +81,12 @@ const COMPAT: [route: string, example: unknown][] = [
   ["POST /aggregate_metrics", { verify_responses: [{ reward: 1, _ng_task_index: 0 }] }],
 ];
 
+const ACCEPTS = [
+  ...["*/*", "application/msgpack", "application/x-protobuf", "x/y", ";;,", "a;q=x", "constructor"],
+  ...["application/json;q=0, */*;q=0.1", "application/x-protobuf;q=1e9,", "__proto__", ""],
+];
+const CODINGS = ["gzip", "zstd", "constructor", "__proto__;q=1", "gzip;q=0,*;q=1", "identity;q=0"];
+
 const ROUTES = [
   ...OPERATIONS.map(({ route, example }) => ({ route, example })),
   ...COMPAT.map(([route, example]) => ({ route, example })),
@@ -89,6 +96,11 @@ const NAMES = ["after", "limit", "order", "state", "label", "kind", "wait_ms", "
 
 test(`${REQUESTS} odd requests on every route are answered or refused, never with a bug`, async () => {
   await using t = setup({ compat: true });
+  const record = JSON.stringify(exampleTrajectory());
+  for (const thread of t.threads) {
+    thread.onStart = (start) =>
+      thread.finish(start, start.stage === "run" ? { trajectory: record } : {});
+  }
   const { below, pick, mutate } = drawing(SEED);
   const bad: unknown[] = [];
   for (let i = 0; i < REQUESTS; i++) {
@@ -103,11 +115,13 @@ test(`${REQUESTS} odd requests on every route are answered or refused, never wit
     if (query.has("wait_ms")) query.set("wait_ms", String(pick([0, 1, "x", -1])));
     const body = pick([example, EXAMPLE, { rollouts: [EXAMPLE, EXAMPLE] }, ...ODD]);
     const text = below(4) ? JSON.stringify(mutate(body) ?? null) : String(pick(ODD));
-    const accept = pick(["*/*", "application/msgpack", "application/x-protobuf", "x/y", ";;,"]);
-    const init = { method, headers: { accept }, ...(method === "POST" ? { body: text } : {}) };
+    const headers = { accept: pick(ACCEPTS), "accept-encoding": pick(CODINGS) };
+    const init = { method, headers, ...(method === "POST" ? { body: text } : {}) };
     const response = await t.app.request(`${filled}?${query}`, init, t.env);
     await response.arrayBuffer();
-    if (response.status >= 500 && response.status !== 503) {
+    const json = response.headers.get("content-type")?.startsWith("application/json");
+    const typed = response.status < 400 || json;
+    if (!typed || (response.status >= 500 && response.status !== 503)) {
       bad.push({ seed: SEED, method, path: `${filled}?${query}`, text, status: response.status });
     }
     if (bad.length > 3) break;
