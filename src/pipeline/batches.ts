@@ -11,6 +11,7 @@ import {
 import type { Clock } from "../lib/clock.ts";
 import type { Store } from "../store/store.ts";
 import type { BatchRow } from "../store/tables.ts";
+import type { EventFeed } from "./event-feed.ts";
 import { freeId } from "./free-id.ts";
 import type { GroupNews, GroupSubmission, Groups } from "./groups.ts";
 import { Waiters } from "./waiters.ts";
@@ -37,6 +38,7 @@ export type BatchParts = {
   store: Store;
   clock: Clock;
   groups: Groups;
+  feed: EventFeed;
   operate<T>(work: () => T): Promise<T>;
   afterCommit(effect: () => void): void;
   /** How many weight versions were announced after that moment. */
@@ -322,7 +324,7 @@ export class Batches {
   }
 
   #finish(batch: LiveBatch, state: Exclude<BatchState, "running">, error: ErrorBody | null): void {
-    const { store, groups, clock, afterCommit } = this.#parts;
+    const { store, groups, clock, afterCommit, feed } = this.#parts;
     const { row, plan, begun } = batch;
     this.#live.delete(row.seq);
     const finished = { state, finished_ms: clock.nowMs() };
@@ -336,7 +338,9 @@ export class Batches {
       if (plan.unfinished === "restart") for (const seq of begun.keys()) groups.park(seq);
       this.#expireLater({ ...row, ...finished });
     }
+    store.groupEvents.batchEnded(row);
     afterCommit(() => this.waiters.notify(row.id));
+    afterCommit(() => feed.publishEnd({ kind: "batch", state }));
   }
 
   /** Ends every group of a batch that is not over. */

@@ -15,6 +15,7 @@ import type { Clock } from "../lib/clock.ts";
 import type { GroupChange } from "../store/group-store.ts";
 import type { Store } from "../store/store.ts";
 import type { GroupRow, JobRow } from "../store/tables.ts";
+import type { EventFeed } from "./event-feed.ts";
 import { freeId } from "./free-id.ts";
 import { type MemberTemplate, memberJob } from "./group-members.ts";
 import type { Submission, Submitted } from "./parts.ts";
@@ -39,6 +40,7 @@ export type GroupParts = {
   /** @throws ServiceError `queue_full`, `shutting_down` when `count` more jobs can't be taken. */
   expectRoom(count: number): void;
   insertJob(submission: Submission): number;
+  feed: EventFeed;
   /** Ends a job on the one ladder. */
   endJob(id: string): void;
 };
@@ -238,14 +240,16 @@ export class Groups {
     error: ErrorBody | null,
     informative: boolean | null = null,
   ): void {
-    const { store, clock, afterCommit } = this.#parts;
+    const { store, clock, afterCommit, feed } = this.#parts;
     const change: GroupChange = { state, finished_ms: clock.nowMs() };
     if (error) change.error = JSON.stringify(error);
     if (informative !== null) change.informative = informative ? 1 : 0;
     store.groups.update(live.row.seq, change);
+    store.groupEvents.groupEnded(live.row, state);
     this.#dismiss(live);
     if (informative !== null) this.#learn(live, informative);
     afterCommit(() => this.waiters.notify(live.row.id));
+    afterCommit(() => feed.publishEnd({ kind: "group", state, informative }));
     this.#tell({ group: { ...live.row, ...change }, state, informative });
   }
 

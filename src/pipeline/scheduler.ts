@@ -115,6 +115,7 @@ export class Scheduler {
     parts.backends.connect((message) => this.#tellThread(message), wake);
     this.groups = new Groups({
       ...parts,
+      feed: this.feed,
       operate: (work) => this.#ticker.operate(work),
       afterCommit: (effect) => this.#ticker.afterCommit(effect),
       expectRoom: (count) => this.#intake.expectRoom(count),
@@ -122,7 +123,7 @@ export class Scheduler {
       endJob: (id) => this.#requestEnd(id, "cancel"),
     });
     this.batches = new Batches({
-      ...{ store, clock: parts.clock, groups: this.groups, settings },
+      ...{ store, clock: parts.clock, groups: this.groups, settings, feed: this.feed },
       operate: (work) => this.#ticker.operate(work),
       afterCommit: (effect) => this.#ticker.afterCommit(effect),
       room: (client) => this.#slots.roomAheadOfRun(client),

@@ -48,6 +48,8 @@ export const eventsQuery = z.strictObject({
   kind: z.string().min(1).optional(),
   /** Also what happens to unfinished rollouts, as it happens. */
   live: z.stringbool().default(false),
+  /** Also the ends of groups and batches, whatever is selected of the rollouts. */
+  groups: z.stringbool().default(false),
 });
 
 export const renewSchema = z.union([

@@ -79,26 +79,35 @@ export async function endSandbox(
   if (handle.controlFd >= 0 && fdIdentity(handle.controlFd) === handle.controlSocket) {
     closeFd(handle.controlFd);
   }
-  const survivors = await killAll(handle);
+  const survivors = await killRest(handle);
   const { cgroup } = handle;
   const groupGone = cgroup === undefined || (await until(KILL_MS, () => removeGroup(cgroup)));
   const trash = moveToTrash(handle.dir);
-  const removed = trash === null ? Promise.resolve() : removeTree(trash);
-  // Nobody has to look: what stays is removed at the next start of the service.
-  removed.catch(() => {});
+  const removed = trash === null ? Promise.resolve() : removeInTurn(trash);
   const clean = survivors.length === 0 && groupGone;
   // Who could not be killed may still have files of the image open.
   if (clean) dropImageLock(handle);
   return { clean, survivors, removed };
 }
 
-/** @returns who is left. When that is nobody, then nobody was who could have started another. */
-async function killAll(handle: SandboxHandle): Promise<number[]> {
+let lastRemoval: Promise<void> = Promise.resolve();
+
+/** One after another: the ends that are under way need the processor more. */
+function removeInTurn(path: string): Promise<void> {
+  const removed = lastRemoval.then(() => removeTree(path));
+  // Nobody has to look: what stays is removed at the next start of the service.
+  lastRemoval = removed.catch(() => {});
+  return removed;
+}
+
+/**
+ * Kills who is left of what `killKnown` was called for.
+ *
+ * @returns who could not be killed
+ */
+async function killRest(handle: SandboxHandle): Promise<number[]> {
   // The proof reads all of /proc. While those die who are known it would say only that they do.
-  await until(KNOWN_MS, () => {
-    killKnown(handle);
-    return !isAnyKnownRunning(handle);
-  });
+  await until(KNOWN_MS, () => !isAnyKnownRunning(handle));
   let left: number[] = [];
   await until(KILL_MS, async () => {
     killKnown(handle);

@@ -1,4 +1,5 @@
 import type { Job } from "../jobs/job.ts";
+import { viewGroupEvent } from "../protocol/group-event.ts";
 import { viewRollout } from "../protocol/view.ts";
 import type { ListFilter } from "../store/listing.ts";
 import type { ServerParts } from "./parts.ts";
@@ -24,10 +25,12 @@ export class EventStream {
   readonly #onEnd: () => void;
   readonly #ended = new AbortController();
   readonly #watch: Timer;
-  readonly #subscription: Disposable | null;
+  readonly #subscriptions = new DisposableStack();
   #live: LiveEvent[] = [];
   #wake: () => void = () => {};
   #after: number;
+  /** Position in the log of groups and batches; null where they are not asked for. */
+  #groupsAfter: number | null;
   /** Whether the log goes on behind the last page. */
   #more = false;
   /** When the chunk was made that the reader has not taken yet. */
@@ -37,14 +40,17 @@ export class EventStream {
   constructor(
     parts: Parts,
     filter: Omit<ListFilter, "order" | "limit">,
-    live: boolean,
+    { live, groupsAfter }: { live: boolean; groupsAfter: number | null },
     onEnd: () => void,
   ) {
     this.#parts = parts;
     this.#filter = filter;
     this.#after = filter.after;
     this.#onEnd = onEnd;
-    this.#subscription = live ? parts.scheduler.feed.subscribe((event) => this.#push(event)) : null;
+    this.#groupsAfter = groupsAfter;
+    const { feed } = parts.scheduler;
+    if (live) this.#subscriptions.use(feed.subscribe((event) => this.#push(event)));
+    if (groupsAfter !== null) this.#subscriptions.use(feed.subscribeEnds(() => this.#wake()));
     this.#watch = setInterval(() => this.#cutIfSlow(), parts.slowReaderMs / 4);
     this.body = new ReadableStream({
       start: (controller) => {
@@ -60,7 +66,7 @@ export class EventStream {
     if (this.#ended.signal.aborted) return;
     this.#ended.abort();
     clearInterval(this.#watch);
-    this.#subscription?.[Symbol.dispose]();
+    this.#subscriptions[Symbol.dispose]();
     this.#wake();
     this.#onEnd();
     try {
@@ -96,9 +102,25 @@ export class EventStream {
     this.#more = more;
     const finished = rows.map((row) => {
       const data = JSON.stringify(viewRollout(row));
-      return `id: ${row.finished_seq}\nevent: finished\ndata: ${data}\n\n`;
+      return `id: ${this.#id(row.finished_seq)}\nevent: finished\ndata: ${data}\n\n`;
     });
-    return [...live, ...finished].join("");
+    return [...live, ...finished, ...this.#nextGroups()].join("");
+  }
+
+  /** Behind the rollouts, because these have moved the position. */
+  #nextGroups(): string[] {
+    if (this.#groupsAfter === null) return [];
+    const events = this.#parts.store.groupEvents.after(this.#groupsAfter, PAGE);
+    this.#more ||= events.length === PAGE;
+    return events.map((event) => {
+      this.#groupsAfter = event.ordinal;
+      const data = JSON.stringify(viewGroupEvent(event));
+      return `id: ${this.#id(this.#after)}\nevent: ${event.event}\ndata: ${data}\n\n`;
+    });
+  }
+
+  #id(after: number | null): string {
+    return this.#groupsAfter === null ? `${after}` : `${after}.${this.#groupsAfter}`;
   }
 
   async #somethingNew(): Promise<boolean> {

@@ -1,4 +1,5 @@
 import { isFinal, type Job, STAGES } from "../jobs/job.ts";
+import type { GroupEnd } from "../pipeline/event-feed.ts";
 import { EventLoopLag } from "../telemetry/event-loop-lag.ts";
 import { Exposition, Histogram } from "../telemetry/exposition.ts";
 import type { ServerParts } from "./parts.ts";
@@ -19,12 +20,14 @@ export class Metrics {
     }),
   );
   readonly #lag = new EventLoopLag();
+  readonly #ends = new Map<string, { labels: Record<string, string>; value: number }>();
   #attempts = 0;
   #tokens = 0;
 
   constructor(parts: Parts) {
     this.#parts = parts;
     parts.scheduler.feed.subscribe((job) => this.#note(job));
+    parts.scheduler.feed.subscribeEnds((end) => this.#noteEnd(end));
   }
 
   #note(job: Job): void {
@@ -43,6 +46,14 @@ export class Metrics {
       if (ms > 0) histogram.observe(ms / 1000);
     }
     this.#tokens += this.#parts.store.jobById(job.id)?.sampled_tokens ?? 0;
+  }
+
+  #noteEnd(end: GroupEnd): void {
+    const { kind, state } = end;
+    const informative = end.kind === "group" ? String(end.informative === true) : "";
+    const key = `${kind} ${state} ${informative}`;
+    const labels = { kind, state, ...(informative && { informative }) };
+    this.#ends.set(key, { labels, value: (this.#ends.get(key)?.value ?? 0) + 1 });
   }
 
   #fail({ code, boundary }: { code: string; boundary: string }, stage: string, retried: string) {
@@ -65,6 +76,20 @@ export class Metrics {
       store.counts.list().map(({ stage, state, count }) => {
         return { labels: { stage, state }, value: count };
       }),
+    );
+    out.metric(
+      "rolloutd_groups",
+      "gauge",
+      "Unfinished groups and batches by state.",
+      store.groupEvents.unfinished().map(({ kind, state, count }) => {
+        return { labels: { kind, state }, value: count };
+      }),
+    );
+    out.metric(
+      "rolloutd_groups_finished_total",
+      "counter",
+      "Groups and batches that ended since the start, by state.",
+      [...this.#ends.values()],
     );
     out.metric(
       "rolloutd_slots_free",

@@ -183,6 +183,14 @@ const MIGRATIONS: string[] = [
   `ALTER TABLE jobs ADD COLUMN peak_memory_bytes INTEGER;
   ALTER TABLE jobs ADD COLUMN peak_processes INTEGER;`,
   `ALTER TABLE jobs ADD COLUMN visits TEXT`,
+  `CREATE TABLE group_events (
+    ordinal INTEGER PRIMARY KEY AUTOINCREMENT,
+    event TEXT NOT NULL,
+    group_seq INTEGER REFERENCES groups (seq),
+    batch_seq INTEGER REFERENCES batches (seq),
+    CHECK ((group_seq IS NULL) != (batch_seq IS NULL))
+  ) STRICT;
+  CREATE INDEX batches_unfinished ON batches (state) WHERE finished_ms IS NULL;`,
 ];
 
 /** Brings the schema to this version's. @throws ServiceError when a newer rolloutd wrote the file. */

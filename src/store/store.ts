@@ -9,6 +9,7 @@ import type { Verdict } from "../verifiers/verdict.ts";
 import { BatchStore } from "./batch-store.ts";
 import { CallbackTable } from "./callbacks.ts";
 import { closeDatabase, openDatabase } from "./database.ts";
+import { GroupEventLog } from "./group-events.ts";
 import { GroupStore } from "./group-store.ts";
 import { InstanceStore } from "./instance-store.ts";
 import { JobCounts } from "./job-counts.ts";
@@ -85,6 +86,7 @@ export class Store implements Disposable {
   readonly groups: GroupStore;
   readonly batches: BatchStore;
   readonly instances: InstanceStore;
+  readonly groupEvents: GroupEventLog;
   readonly #clientsWaiting;
   readonly callbacks: CallbackTable;
   readonly leases: LeaseTable;
@@ -102,6 +104,7 @@ export class Store implements Disposable {
     this.groups = new GroupStore(this.#db);
     this.batches = new BatchStore(this.#db);
     this.instances = new InstanceStore(this.#db);
+    this.groupEvents = new GroupEventLog(this.#raw);
     this.#clientsWaiting = this.#raw.query<{ client: string }, [string]>(CLIENTS_WAITING);
     this.callbacks = new CallbackTable(this.#raw);
     this.leases = new LeaseTable(this.#raw);
@@ -214,12 +217,7 @@ export class Store implements Disposable {
 
   saveTrajectory(seq: number, attempt: number, record: string): void {
     const compressed = Buffer.from(Bun.zstdCompressSync(record));
-    const values = { job_seq: seq, attempt, record: compressed };
-    this.#db
-      .insert(trajectories)
-      .values(values)
-      .onConflictDoUpdate({ target: trajectories.job_seq, set: values })
-      .run();
+    this.#statements.saveTrajectory.run({ job_seq: seq, attempt, record: compressed });
   }
 
   trajectory(seq: number): { attempt: number; record: string } | null {
@@ -244,7 +242,7 @@ export class Store implements Disposable {
   }
 
   jobBySeq(seq: number): JobRow | null {
-    return this.#db.select().from(jobs).where(eq(jobs.seq, seq)).get() ?? null;
+    return this.#statements.bySeq.get({ seq }) ?? null;
   }
 
   /** Clients with jobs that wait for a stage, at most a thousand. */
@@ -264,12 +262,7 @@ export class Store implements Disposable {
   }
 
   pendingPastDeadline(nowMs: number): JobRow[] {
-    return this.#db
-      .select()
-      .from(jobs)
-      .where(and(isNull(jobs.finished_ms), eq(jobs.state, "pending"), lte(jobs.deadline_ms, nowMs)))
-      .limit(1000)
-      .all();
+    return this.#statements.pendingPastDeadline.all({ now_ms: nowMs });
   }
 
   /** Unfinished jobs behind a position that can't stay as a service left them that died; at most 500. */
@@ -440,6 +433,14 @@ function prepareStatements(db: BunSQLiteDatabase) {
       .insert(labels)
       .values({ name: p("name"), value: p("value"), job_seq: p("job_seq") })
       .prepare(),
+    saveTrajectory: db
+      .insert(trajectories)
+      .values({ job_seq: p("job_seq"), attempt: p("attempt"), record: p("record") })
+      .onConflictDoUpdate({
+        target: trajectories.job_seq,
+        set: { attempt: sql`excluded.attempt`, record: sql`excluded.record` },
+      })
+      .prepare(),
     forget: db
       .delete(trajectories)
       .where(eq(trajectories.job_seq, p("seq")))
@@ -448,6 +449,23 @@ function prepareStatements(db: BunSQLiteDatabase) {
       .select({ due: sql<number | null>`min(${jobs.not_before_ms})` })
       .from(jobs)
       .where(isNotNull(jobs.not_before_ms))
+      .prepare(),
+    pendingPastDeadline: db
+      .select()
+      .from(jobs)
+      .where(
+        and(
+          isNull(jobs.finished_ms),
+          eq(jobs.state, "pending"),
+          lte(jobs.deadline_ms, p("now_ms")),
+        ),
+      )
+      .limit(1000)
+      .prepare(),
+    bySeq: db
+      .select()
+      .from(jobs)
+      .where(eq(jobs.seq, p("seq")))
       .prepare(),
     byId: db
       .select()

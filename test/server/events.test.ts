@@ -81,6 +81,45 @@ test("without a position it begins now, and live events tell every change", asyn
   expect(told.every(([, id]) => id === "a")).toBe(true);
 });
 
+test("the ends of groups and batches have their place in it, each once for who comes back", async () => {
+  await using t = setup();
+  const { instance } = ECHO;
+  const first = await listen(t, "?after=0&groups=true");
+  await t.send("POST", "/v1/groups?wait_ms=20000", { id: "g", num_samples: 2, instance });
+  const batch = { id: "b", num_samples: 2, goal: { groups: 1 }, instances: [instance] };
+  await t.send("POST", "/v1/batches", batch);
+  const ends = (events: typeof first.events) =>
+    events.filter(({ event }) => event !== "finished").map(({ event, data }) => [event, data.id]);
+  const all = [
+    ["group_complete", "g"],
+    ["group_complete", "b-0"],
+    ["batch_finished", "b"],
+  ];
+  await waitFor(() => ends(first.events).length === 3, "the batch to end");
+  expect(ends(first.events)).toEqual(all);
+  expect(first.events.find(({ data }) => data.id === "b-0")?.data).toEqual({
+    ...{ id: "b-0", state: "complete", error: null },
+    ...{ batch: "b", informative: false, delivered: null },
+  } as never);
+  expect(first.events.find(({ data }) => data.id === "b")?.data).toMatchObject({
+    ...{ id: "b", state: "exhausted", error: { code: "batch_exhausted" } },
+  });
+  await first.close();
+  // Wherever it was cut, the rest comes, and nothing twice.
+  for (let cut = 1; cut < first.events.length; cut++) {
+    const again = await listen(t, "?groups=true", first.events[cut - 1]?.id);
+    const left = first.events.length - cut;
+    await waitFor(() => again.events.length === left, "what comes behind it");
+    await again.close();
+    const names = (events: typeof first.events) => events.map(({ data }) => data.id).toSorted();
+    expect(names(again.events)).toEqual(names(first.events.slice(cut)));
+  }
+  const without = await listen(t, "?after=0");
+  await waitFor(() => without.events.length === 4, "the rollouts");
+  await without.close();
+  expect(ends(without.events)).toEqual([]);
+});
+
 test("filters by label, and counts streams: more than allowed are refused", async () => {
   await using t = setup();
   const wanted = await listen(t, "?label=x:1");
@@ -100,8 +139,10 @@ test("filters by label, and counts streams: more than allowed are refused", asyn
 
 test("an id that is none of the stream's is refused", async () => {
   await using t = setup();
-  const init = { headers: { "last-event-id": "x" } };
-  expect((await t.app.request("/v1/events", init, t.env)).status).toBe(400);
+  for (const id of ["x", "1.", "1.x", "-1", "1e3"]) {
+    const init = { headers: { "last-event-id": id } };
+    expect((await t.app.request("/v1/events", init, t.env)).status).toBe(400);
+  }
 });
 
 test("a reader that takes nothing is cut, although it stays connected", async () => {

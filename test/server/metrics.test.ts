@@ -50,3 +50,22 @@ test("a failed attempt is counted by its class, whether another one follows or n
   expect([after.get(labels(true)), after.get(labels(false))]).toEqual([1, 1]);
   expect(after.get("rolloutd_retries_total")).toBe(1);
 });
+
+test("groups and batches are counted while they are under way, and by how they ended", async () => {
+  await using t = setup({ held: true });
+  const { instance } = ECHO;
+  await t.send("POST", "/v1/groups", { id: "g", num_samples: 2, instance });
+  const instances = [instance];
+  const batch = { id: "b", num_samples: 2, goal: { groups: 1 }, instances, open: true };
+  await t.send("POST", "/v1/batches", batch);
+  const before = await metrics(t);
+  expect(before.get('rolloutd_groups{kind="group",state="running"}')).toBe(2);
+  expect(before.get('rolloutd_groups{kind="batch",state="running"}')).toBe(1);
+  await t.send("DELETE", "/v1/batches/b");
+  const after = await metrics(t);
+  expect(after.get('rolloutd_groups{kind="group",state="running"}')).toBe(1);
+  expect(after.get('rolloutd_groups{kind="batch",state="running"}')).toBeUndefined();
+  const ended = (labels: string) => after.get(`rolloutd_groups_finished_total{${labels}}`);
+  expect(ended('kind="batch",state="cancelled"')).toBe(1);
+  expect(ended('kind="group",state="cancelled",informative="false"')).toBe(1);
+});

@@ -86,7 +86,7 @@ export const OPERATIONS: Operation[] = [
   },
   {
     route: "GET /v1/events",
-    summary: "Finished rollouts as server-sent events; Last-Event-ID resumes",
+    summary: "Finished rollouts, groups and batches as server-sent events; Last-Event-ID resumes",
     query: queries.eventsQuery,
     answers: ["text/event-stream"],
   },

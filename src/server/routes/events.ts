@@ -12,17 +12,22 @@ export function eventRoutes(parts: ServerParts) {
   const app = new Hono<ServerEnv>();
 
   /**
-   * Finished rollouts as server-sent events. An event's id is its position in the log of finished rollouts, so a
-   * reader that comes back with `Last-Event-ID` misses nothing and sees nothing twice, also after a restart.
+   * Finished rollouts as server-sent events, with `groups` those of groups and batches too. An event's id is the
+   * reader's position in the logs of what is over, so one that comes back with `Last-Event-ID` misses nothing and
+   * sees nothing twice, also after a restart.
    */
   app.get("/", (c) => {
     const query = parseBody(eventsQuery, c.req.query());
     const last = c.req.header("last-event-id");
-    const after = last === undefined ? query.after : position(last);
-    const filter = { ...selection(query), after: after ?? parts.store.finishedCursor };
+    const known = last === undefined ? { after: query.after } : position(last);
+    const { after = parts.store.finishedCursor, groupsAfter } = known;
+    const filter = { ...selection(query), after };
+    // Who begins with the first rollout begins with the first group as well.
+    const groups = groupsAfter ?? (known.after === 0 ? 0 : parts.store.groupEvents.cursor);
     const place = parts.gate.openStream();
     c.env.keepOpen();
-    const stream = new EventStream(parts, filter, query.live, () => {
+    const options = { live: query.live, groupsAfter: query.groups ? groups : null };
+    const stream = new EventStream(parts, filter, options, () => {
       place[Symbol.dispose]();
       c.env.closeIfStuck();
     });
@@ -33,9 +38,15 @@ export function eventRoutes(parts: ServerParts) {
   return app;
 }
 
-function position(lastEventId: string): number {
-  const value = Number(lastEventId);
-  if (Number.isSafeInteger(value) && value >= 0) return value;
+type Position = { after: number | undefined; groupsAfter?: number };
+
+/** `AFTER`, or `AFTER.GROUPS_AFTER` of a stream with groups. */
+function position(lastEventId: string): Position {
+  const [, after, groupsAfter] = /^(\d{1,15})(?:\.(\d{1,15}))?$/.exec(lastEventId) ?? [];
+  if (after !== undefined) {
+    if (groupsAfter === undefined) return { after: Number(after) };
+    return { after: Number(after), groupsAfter: Number(groupsAfter) };
+  }
   const message = "Last-Event-ID: must be an id of this stream";
   throw new ServiceError("invalid_field", message, { field: "last-event-id" });
 }
