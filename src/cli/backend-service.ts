@@ -114,6 +114,11 @@ function keyFrom(
   name: string | null,
 ): { apiKey?: string } {
   if (name === null) return {};
+  // Who adds an inference server must not have the service's own secrets sent to it.
+  if (name.startsWith("ROLLOUTD_")) {
+    const message = `the variable ${name} is the service's own`;
+    throw new ServiceError("invalid_field", message, { field: "api_key_env" });
+  }
   const apiKey = env[name];
   if (apiKey) return { apiKey };
   throw new ServiceError("invalid_field", `the variable ${name} is not set in the server`, {
