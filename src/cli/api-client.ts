@@ -9,9 +9,11 @@ import type { Trajectory } from "../trajectory/record.ts";
 export type Page = { rollouts: RolloutView[]; next: number };
 export type GroupPage = { groups: GroupView[]; next: number; over: boolean };
 export type StatusView = {
+  version: string;
+  draining: boolean;
   unfinished: number;
   finished_cursor: number;
-  stages: Record<string, { pending: number; active: number }>;
+  stages: Record<string, { pending: number; active: number; slots: number }>;
 };
 
 type Query = Record<string, string | number | undefined>;

@@ -3,6 +3,7 @@ import { type ApiClient, clientFor, SERVER_HELP } from "./api-client.ts";
 import { type Command, EXIT } from "./command.ts";
 import { parseFlags, refuseExtra, UsageError, wholeNumber } from "./flags.ts";
 import { formatTable, seconds } from "./table.ts";
+import { watchService } from "./watch-service.ts";
 
 const WATCH_WAIT_MS = 30_000;
 /** Rescores that are waited for at once. */
@@ -13,13 +14,14 @@ export const jobsCommand: Command = {
   summary: "list, get, watch, cancel and rescore rollouts",
   help: `Usage: rolloutd jobs list [--state STATE[,STATE]] [--limit N] [--after CURSOR]
        rolloutd jobs get ID [--trajectory]
-       rolloutd jobs watch ID
+       rolloutd jobs watch [ID]
        rolloutd jobs cancel ID...
        rolloutd jobs rescore ID...
 
   list    in the order of submission; states are pending, active, succeeded, failed, cancelled
   get     one rollout with its timeline, or with --trajectory what happened in it, as JSON
-  watch   waits for its end; exit code 1 unless it succeeded
+  watch   waits for its end; exit code 1 unless it succeeded. Without an id the service as it works, until
+          Ctrl-C: stages, backends, mean reward, failures; a line at each change where that is no terminal
   cancel  asks for the end and waits for it
   rescore EVAL again from what RUN left, without the model, as a rollout of its own; the old verdict stays
 
@@ -58,6 +60,10 @@ ${SERVER_HELP}  --json            JSON instead of a table
         return EXIT.done;
       }
       case "watch": {
+        if (ids.length === 0) {
+          await watchService(client);
+          return EXIT.done;
+        }
         const view = await watch(client, single(ids));
         print([view]);
         return view.state === "succeeded" ? EXIT.done : EXIT.failed;

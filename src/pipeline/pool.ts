@@ -49,6 +49,10 @@ export class Pool {
     for (const worker of this.workers) this.#listen(worker);
   }
 
+  get slots(): number {
+    return this.#options.slots;
+  }
+
   freeSlots(): number {
     let busy = 0;
     for (const worker of this.workers) busy += worker.jobIds.size;

@@ -167,6 +167,7 @@ test("health, readiness and status tell what the service does", async () => {
     return body.stages.init.active === 1 && body;
   }, "the rollout to be active");
   expect(status.unfinished).toBe(1);
+  expect(status.stages.init).toEqual({ pending: 0, active: 1, slots: 8 });
 });
 
 test("a backend is added, listed and removed; an address that is none is refused", async () => {

@@ -14,10 +14,11 @@ export function healthRoutes({ store, scheduler, backends, version }: ServerPart
   });
 
   app.get("/v1/status", (c) => {
+    const { init, run, eval: evaluation } = scheduler.pools;
     const stages = {
-      init: { pending: 0, active: 0 },
-      run: { pending: 0, active: 0 },
-      eval: { pending: 0, active: 0 },
+      init: { pending: 0, active: 0, slots: init.slots },
+      run: { pending: 0, active: 0, slots: run.slots },
+      eval: { pending: 0, active: 0, slots: evaluation.slots },
     };
     for (const { stage, state, count } of store.counts.list()) {
       stages[stage][state as "pending" | "active"] = count;
