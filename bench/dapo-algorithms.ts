@@ -148,7 +148,7 @@ export function service(unfinished: BatchPlan["unfinished"]): Algorithm {
   const plan: BatchPlan = {
     ...{ goal: { groups: GOAL, tokens: null }, keep: "cheapest", unfinished },
     ...{ maxRollouts: null, oversampling: 2, expectedShare: 0.5, maxFailedGroups: 0 },
-    ...{ maxStaleness: null },
+    ...{ maxStaleness: null, stale: "end" as const },
   };
   const rules = rulesOf({
     ...{ numSamples: SAMPLES, completeAt: SAMPLES, maxReplacements: 0 },

@@ -83,6 +83,11 @@ export const SETTINGS = {
     "auto",
     "that server's kind, where it is not to be found out; text leaves token ids aside",
   ),
+  backend_networks: setting(
+    networks,
+    "loopback,private,public",
+    "where inference servers may be, when they are added: any of loopback, private, public",
+  ),
   balancing: setting(
     z.enum(["least-work", "min-heap", "round-robin", "static", "consistent-hash"]),
     "least-work",

@@ -8,9 +8,11 @@ import { probeBackend } from "../inference/probe.ts";
 import type { BackendRegistry } from "../inference/registry.ts";
 import { readModelFolder } from "../inference/tokens/model-folder.ts";
 import type { Clock } from "../lib/clock.ts";
+import { NETWORKS, type Network } from "../lib/network.ts";
 import type { Backends, BackendView } from "../server/parts.ts";
 import type { Store } from "../store/store.ts";
 import type { Log } from "../telemetry/log.ts";
+import { requireNetwork } from "./backend-network.ts";
 import { viewOfBackend, viewOfDecision } from "./backend-view.ts";
 
 const PROBE_TIMEOUT_MS = 10_000;
@@ -24,6 +26,7 @@ export function createBackends(
   env: Record<string, string | undefined>,
   /** Somebody may go on now, or elsewhere. */
   changed: () => void = () => {},
+  networks: readonly Network[] = NETWORKS,
 ): Backends {
   for (const row of store.backends()) {
     const { id, url, model, api_key_env, profile, model_dir, leaving, routed } = row;
@@ -48,6 +51,7 @@ export function createBackends(
     decisions: (limit, id) => registry.decisions.last(limit, id).map(viewOfDecision),
     async add({ url: given, model, api_key_env, model_dir, engine = "auto" }, signal) {
       const url = given.replace(/\/+$/, "");
+      await requireNetwork(new URL(url), networks, "url");
       const key = keyFrom(env, api_key_env ?? null);
       const named = model === undefined ? {} : { model };
       const id = backendId(url);
@@ -110,6 +114,11 @@ function keyFrom(
   name: string | null,
 ): { apiKey?: string } {
   if (name === null) return {};
+  // Who adds an inference server must not have the service's own secrets sent to it.
+  if (name.startsWith("ROLLOUTD_")) {
+    const message = `the variable ${name} is the service's own`;
+    throw new ServiceError("invalid_field", message, { field: "api_key_env" });
+  }
   const apiKey = env[name];
   if (apiKey) return { apiKey };
   throw new ServiceError("invalid_field", `the variable ${name} is not set in the server`, {

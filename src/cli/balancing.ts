@@ -6,6 +6,7 @@ import { SessionEnds } from "../inference/session-end.ts";
 import { TurnDesk } from "../inference/turn-desk.ts";
 import { Weights, type WeightsRecord } from "../inference/weights.ts";
 import type { Clock } from "../lib/clock.ts";
+import type { Network } from "../lib/network.ts";
 import type { Store } from "../store/store.ts";
 import type { Log } from "../telemetry/log.ts";
 import { createBackends } from "./backend-service.ts";
@@ -34,8 +35,9 @@ export function startBalancing(
   });
   const weights = new Weights({ desk, clock, record: weightsIn(store) });
   const plan = () => desk.plan();
-  const backends = createBackends(registry, store, clock, log, process.env, plan);
-  const addresses = prorlAddresses(registry, store, clock, plan);
+  const networks = config.backend_networks.split(",") as Network[];
+  const backends = createBackends(registry, store, clock, log, process.env, plan, networks);
+  const addresses = prorlAddresses(registry, store, clock, plan, networks);
   const watch = new BackendWatch({
     ...{ registry, clock, health, plan, probeTimeoutMs: PROBE_TIMEOUT_MS },
     changed: ({ id, profile = null }) => store.transaction(() => store.saveProfile(id, profile)),

@@ -23,8 +23,10 @@ export type BatchPlan = {
   oversampling: number;
   /** Share of informative groups that is expected before there is any experience. */
   expectedShare: number;
-  /** Groups that were begun more weight versions ago are ended; null where their age does not matter. */
+  /** In weight versions since its begin; null where age does not matter. */
   maxStaleness: number | null;
+  /** What is older: whole groups end, or only the rollouts do and are begun anew. */
+  stale: "end" | "drop";
   /** With more failed groups than this the batch is given up. */
   maxFailedGroups: number;
 };

@@ -229,13 +229,22 @@ export class Batches {
     else this.#goOn(batch, needed);
   }
 
-  /** Ends groups that were begun under weights that are too old, and no longer counts those that are complete. */
+  /**
+   * Ends groups that were begun under weights that are too old, or begins anew the rollouts that were; no longer counts
+   * groups that are complete.
+   */
   #endStale(batch: LiveBatch): void {
     const { groups, versionsSince } = this.#parts;
-    const { maxStaleness } = batch.plan;
+    const { maxStaleness, stale } = batch.plan;
     if (maxStaleness === null) return;
-    for (const { seq, startedMs } of [...batch.begun.values()]) {
-      if (versionsSince(startedMs) <= maxStaleness) continue;
+    const isStale = (ms: number) => versionsSince(ms) > maxStaleness;
+    for (const group of [...batch.begun.values()]) {
+      const { seq, startedMs } = group;
+      if (!isStale(startedMs)) continue;
+      if (stale === "drop" && !group.complete) {
+        group.startedMs = groups.renew(seq, isStale);
+        continue;
+      }
       batch.begun.delete(seq);
       groups.end(seq, "ended", `it was begun more than ${maxStaleness} weight versions ago`);
     }

@@ -172,6 +172,32 @@ export class Groups {
       this.#finish(live, state, errorBodyOf(state === "ended" ? "not_needed" : "cancelled", why));
   }
 
+  /**
+   * Begins anew, for the same samples, the rollouts that were begun too long ago, whether they are over or not. Inside
+   * a tick. Returns when the oldest that stands now was begun.
+   */
+  renew(seq: number, isTooOld: (startedMs: number) => boolean): number {
+    const { store, clock, endJob } = this.#parts;
+    let oldestMs = clock.nowMs();
+    const live = this.#live.get(seq);
+    if (!live) return oldestMs;
+    // The last one of a sample stands for it.
+    const standing = new Map(store.groups.members(seq).map((job) => [job.sample ?? 0, job]));
+    for (const [sample, job] of standing) {
+      const { state } = live.group.seats[sample] ?? {};
+      if (state !== "open" && state !== "scored") continue;
+      if (!isTooOld(job.created_ms)) {
+        oldestMs = Math.min(oldestMs, job.created_ms);
+        continue;
+      }
+      this.#forget(live, job.seq);
+      if (state === "open") endJob(job.id);
+      this.#begin(live, sample);
+    }
+    this.#advance(live, null);
+    return oldestMs;
+  }
+
   /** It belongs to another batch from now on. Inside a tick. */
   move(seq: number, batchSeq: number): void {
     const live = this.#live.get(seq);

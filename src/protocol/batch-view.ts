@@ -27,7 +27,7 @@ export type BatchView = {
   informative_share: number;
   /**
    * What choosing did to the lengths: of what was kept, beside all that came to a reward. `thrown_away` are rollouts
-   * that were ended before.
+   * that were ended before, or begun anew because they were too old.
    */
   lengths: { kept: LengthsView; scored: LengthsView; thrown_away: LengthsView };
   /** The file or URL that its instances are read from, and how many lines of it are. */
@@ -62,15 +62,19 @@ export function viewBatch(
     surplus: informative - delivered,
     informative_share: informativeShare({ informative, decided }, plan.expectedShare),
     lengths: {
-      kept: of(({ state, delivered }) => state === "succeeded" && delivered !== null),
+      kept: of((each) => each.state === "succeeded" && each.delivered !== null && !each.replaced),
       scored: of(({ state }) => state === "succeeded"),
-      thrown_away: of(({ state }) => state === "cancelled"),
+      thrown_away: of((each) => each.state === "cancelled" || isOutdated(each)),
     },
     source: viewSource(row.source),
     error: row.error === null ? null : JSON.parse(row.error),
     created_at: new Date(row.created_ms).toISOString(),
     finished_at: row.finished_ms === null ? null : new Date(row.finished_ms).toISOString(),
   };
+}
+
+function isOutdated({ state, replaced }: BatchLength): boolean {
+  return state === "succeeded" && replaced === 1;
 }
 
 function viewSource(text: string | null): BatchView["source"] {

@@ -34,8 +34,9 @@ const batchShape = {
   oversampling: z.number().min(1).max(100).optional(),
   expected_share: z.number().gt(0).max(1).optional(),
   max_failed_groups: z.int().min(0).optional(),
-  /** Groups that were begun more weight versions ago are ended. */
+  /** What was begun more weight versions ago: groups are ended, or their old rollouts dropped and begun anew. */
   max_staleness: z.int().min(0).optional(),
+  stale: z.enum(["end", "drop"]).optional(),
 };
 
 export const batchRequestSchema = z.strictObject({
@@ -63,7 +64,7 @@ export function splitBatch(request: BatchRequest): { plan: BatchPlan; base: Grou
   const { id: _id, instances: _instances, open: _open, ...given } = request;
   const { carry_from: _from, source: _source, ...others } = given;
   const { goal, keep, unfinished, max_rollouts, oversampling, ...rest } = others;
-  const { expected_share, max_failed_groups, max_staleness, ...base } = rest;
+  const { expected_share, max_failed_groups, max_staleness, stale, ...base } = rest;
   const plan: BatchPlan = {
     goal: { groups: goal.groups, tokens: goal.tokens ?? null },
     keep: keep ?? "cheapest",
@@ -72,6 +73,7 @@ export function splitBatch(request: BatchRequest): { plan: BatchPlan; base: Grou
     oversampling: oversampling ?? 2,
     expectedShare: expected_share ?? 0.5,
     maxStaleness: max_staleness ?? null,
+    stale: stale ?? "end",
     maxFailedGroups: max_failed_groups ?? Math.max(8, goal.groups),
   };
   return { plan, base };

@@ -34,7 +34,15 @@ export type BatchLength = {
   delivered: number | null;
   group_state: GroupState;
   tokens: number | null;
+  /** 1 where another one has been begun for its sample. */
+  replaced: number;
 };
+
+const REPLACED = sql<number>`EXISTS (SELECT 1 FROM jobs AS later
+  WHERE later.group_seq = jobs.group_seq AND later.sample = jobs.sample AND later.seq > jobs.seq)`;
+
+/** Rollouts whose rewards are their group's. */
+const REWARDED = and(eq(jobs.state, "succeeded"), sql`NOT ${REPLACED}`);
 
 /** The batches of the job table. A part of the store: same connection, same transactions. */
 export class BatchStore {
@@ -130,6 +138,7 @@ export class BatchStore {
         delivered: groups.delivered,
         group_state: groups.state,
         tokens: jobs.sampled_tokens,
+        replaced: REPLACED,
       })
       .from(jobs)
       .innerJoin(groups, eq(jobs.group_seq, groups.seq))
@@ -143,7 +152,7 @@ export class BatchStore {
     const row = this.#db
       .select({ delivered: max(groups.delivered), tokens: sampled })
       .from(groups)
-      .leftJoin(jobs, and(eq(jobs.group_seq, groups.seq), eq(jobs.state, "succeeded")))
+      .leftJoin(jobs, and(eq(jobs.group_seq, groups.seq), REWARDED))
       .where(and(eq(groups.batch_seq, seq), isNotNull(groups.delivered)))
       .get();
     return { delivered: row?.delivered ?? 0, tokens: row?.tokens ?? 0 };
@@ -188,7 +197,7 @@ export class BatchStore {
     const row = this.#db
       .select({ tokens: sql<number>`coalesce(sum(${jobs.sampled_tokens}), 0)` })
       .from(jobs)
-      .where(and(eq(jobs.group_seq, groupSeq), eq(jobs.state, "succeeded")))
+      .where(and(eq(jobs.group_seq, groupSeq), REWARDED))
       .get();
     return row?.tokens ?? 0;
   }

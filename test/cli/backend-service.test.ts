@@ -118,6 +118,14 @@ describe("an inference server's key", () => {
     ]);
   });
 
+  test("is never a secret of the service's own", async () => {
+    await using t = setup(["m"], { ROLLOUTD_CALLBACK_SECRET: "sesame" });
+    const api_key_env = "ROLLOUTD_CALLBACK_SECRET";
+    const add = () => t.backends.add({ engine: "text", url: t.url, api_key_env }, NEVER);
+    expect((await failureOf(add)).field).toBe("api_key_env");
+    expect(t.keys).toEqual([]);
+  });
+
   test("whose variable is not set is refused before anything is sent", async () => {
     await using t = setup(["m"]);
     const add = () => t.backends.add({ engine: "text", url: t.url, api_key_env: "THE_KEY" }, NEVER);

@@ -16,6 +16,7 @@ const PLAN: BatchPlan = {
   oversampling: 1,
   expectedShare: 0.5,
   maxStaleness: null,
+  stale: "end",
   maxFailedGroups: 8,
 };
 

@@ -278,6 +278,38 @@ describe("what a batch leaves unfinished", () => {
     expect(labelled.body.rollouts).toHaveLength(2);
   });
 
+  test("loses only the rollouts that are too old, over or not, where it is asked to", async () => {
+    using dir = tempDir();
+    using copy = tempDir();
+    const first = groupService(dir.path);
+    const goal = { groups: 1 };
+    const samples = { num_samples: 3 };
+    await first.send("POST", "/v1/batches", { ...BATCH, ...samples, goal, unfinished: "keep" });
+    await first.give("b-1-0", 1);
+    for (const [sample, reward] of [0, 1, 0].entries()) await first.give(`b-0-${sample}`, reward);
+    await first.send("GET", "/v1/batches/b?wait_ms=20000");
+    first.announce();
+    // A rollout that somebody cancels is begun again, under the new weights.
+    await first.send("DELETE", "/v1/rollouts/b-1-2");
+    await waitFor(() => first.waiting.has("b-1-2-r1"), "another in its place");
+    first.announce();
+    const next = { ...NEXT, ...samples, max_staleness: 1, stale: "drop", carry_from: "b" };
+    await first.send("POST", "/v1/batches", { id: "n", ...next });
+    await waitFor(() => first.waiting.has("b-1-0-r1"), "what was over to be begun again");
+    cpSync(dir.path, copy.path, { recursive: true });
+    await first[Symbol.asyncDispose]();
+    await using t = groupService(copy.path);
+    await t.give("b-1-0-r1", 0);
+    await t.give("b-1-1-r1", 0);
+    await t.give("b-1-2-r1", 1);
+    const { body } = await t.send("GET", "/v1/batches/n/groups?wait_ms=20000");
+    expect(body.groups).toMatchObject([{ id: "b-1", rewards: [0, 0, 1] }]);
+    const members = body.groups[0].members.map(({ id }: { id: string }) => id);
+    expect(members).toEqual(["b-1-0-r1", "b-1-1-r1", "b-1-2-r1"]);
+    const done = await t.send("GET", "/v1/batches/n?wait_ms=20000");
+    expect(done.body.lengths).toMatchObject({ kept: { rollouts: 3 }, scored: { rollouts: 4 } });
+  });
+
   test("is ended when no other batch takes it over in time", async () => {
     using dir = tempDir();
     await using t = groupService(dir.path, { carryLimitMs: 50 });

@@ -15,8 +15,8 @@ import { API, toRollout } from "./to-rollout.ts";
 /** The inference servers that clients named, as they wrote them. */
 export interface Addresses {
   list(): string[];
-  /** Adding it again changes nothing. @throws ServiceError `invalid_field` */
-  add(address: string): void;
+  /** Adding it again changes nothing. @throws ServiceError `invalid_field`, `address_forbidden` */
+  add(address: string): Promise<void>;
   clear(): void;
 }
 

@@ -61,7 +61,7 @@ export function prorlRoutes(
 
   app.post("/add_llm_server", async (c) => {
     const { address } = shaped(addSchema, await readJson(c.req.raw, maxBodyBytes));
-    addresses.add(address);
+    await addresses.add(address);
     const done = gateway.running ? "Added" : "Buffered";
     return c.json({ status: `${done} LLM server address: ${address}` });
   });

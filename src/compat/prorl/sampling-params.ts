@@ -80,7 +80,8 @@ export function readSamplingParams(value: unknown): SamplingParams {
     isInference: given.is_inference ?? false,
     // `hosted_vllm/` names the client library's provider, not the model.
     model: given.model?.replace(/^(hosted_vllm|openai)\//, "") ?? null,
-    apiKey: given.api_key ?? null,
+    // Clients of engines without keys send an empty one.
+    apiKey: given.api_key || null,
     temperature: given.temperature ?? 0,
     topP: given.top_p ?? 1,
     topK: given.top_k ?? null,

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
 import { ServiceError } from "../../errors.ts";
@@ -11,7 +11,8 @@ import { ServiceError } from "../../errors.ts";
  */
 export function hubFolder(name: string, env: Record<string, string | undefined>): string {
   if (isAbsolute(name)) {
-    if (existsSync(name)) return name;
+    // One name per folder, or each way to spell it would be loaded by itself and kept.
+    if (existsSync(name)) return realpathSync(name);
     throw missing(name, "there is no such folder on this node");
   }
   const cache = env.HF_HUB_CACHE ?? join(env.HF_HOME ?? defaultHome(env), "hub");

@@ -32,7 +32,9 @@ describe("the sampling parameters of ProRL's clients", () => {
       enableThinking: true,
     };
     expect(readSamplingParams(undefined)).toEqual(expected);
-    expect(readSamplingParams({ temperature: null, seed: null, model: null })).toEqual(expected);
+    expect(readSamplingParams({ temperature: null, seed: null, model: null, api_key: "" })).toEqual(
+      expected,
+    );
   });
 
   test("name the model as the engine knows it", () => {

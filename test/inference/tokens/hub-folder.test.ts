@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { mkdirSync } from "node:fs";
+import { mkdirSync, realpathSync } from "node:fs";
+import { join } from "node:path";
 import { ServiceError } from "../../../src/errors.ts";
 import { hubFolder } from "../../../src/inference/tokens/hub-folder.ts";
 import { tempDir } from "../../support/temp-dir.ts";
@@ -7,10 +8,12 @@ import { tempDir } from "../../support/temp-dir.ts";
 describe("the folder of a model", () => {
   test("is where its path says, or the snapshot that the hub's cache has", async () => {
     using dir = tempDir();
-    const snapshot = dir.file("hub/models--Qwen--Qwen3-8B/snapshots/abc");
+    const snapshot = join(realpathSync(dir.path), "hub/models--Qwen--Qwen3-8B/snapshots/abc");
     mkdirSync(snapshot, { recursive: true });
     await Bun.write(dir.file("hub/models--Qwen--Qwen3-8B/refs/main"), "abc\n");
     expect(hubFolder(snapshot, {})).toBe(snapshot);
+    const spelled = `${snapshot}/../../snapshots//abc/.`;
+    expect(hubFolder(spelled, {})).toBe(snapshot);
     expect(hubFolder("Qwen/Qwen3-8B", { HF_HOME: dir.path })).toBe(snapshot);
     expect(hubFolder("Qwen/Qwen3-8B", { HF_HUB_CACHE: dir.file("hub") })).toBe(snapshot);
   });
