@@ -23,7 +23,11 @@ MAX_IMAGE_CHARS = 1000000
 
 
 class Output:
-    """Reads the pipe behind descriptors 1 and 2 for ever, so that nobody ever blocks on it."""
+    """Reads the pipe behind descriptors 1 and 2 for ever, so that nobody ever blocks on it.
+
+    It also sends what follows a cell's output, because it knows when all of that has passed; to wake the main
+    thread for it would take longer than the rest.
+    """
 
     def __init__(self):
         self.read_end, write_end = os.pipe()
@@ -34,10 +38,13 @@ class Output:
         sys.stdout = open(1, "w", encoding="utf-8", errors="replace", buffering=1, closefd=False)
         sys.stderr = open(2, "w", encoding="utf-8", errors="replace", buffering=1, closefd=False)
         self.ended = threading.Event()
-        self.begin(None, b"", 0)
+        self.ended.set()
+        self.end_mark = b""
         threading.Thread(target=self.read, daemon=True).start()
 
     def begin(self, client, end_mark, max_bytes):
+        # Where a client left early, the last cell's end may still be on its way through the pipe.
+        self.ended.wait()
         self.ended.clear()
         self.head_left = (max_bytes + 1) // 2
         self.tail_limit = max_bytes // 2
@@ -45,6 +52,7 @@ class Output:
         self.held = b""
         self.end_mark = end_mark
         self.client = client
+        self.last_words = list
 
     def read(self):
         while True:
@@ -59,21 +67,21 @@ class Output:
             at = data.find(b"\0", max(0, len(data) - len(self.end_mark) + 1))
             at = len(data) if at < 0 else at
             self.held = data[at:]
-            self.keep(data[:at])
+            send(self.client, *((b"o", piece) for piece in self.keep(data[:at])))
             return
-        self.keep(data[:at])
-        for piece in self.tail:
-            self.send(piece)
-        self.end_mark = b""
+        head = self.keep(data[:at])
+        messages = [(b"o", piece) for piece in [*head, *self.tail]] + self.last_words()
+        client, self.end_mark = self.client, b""
         self.ended.set()
+        send(client, *messages)
 
     def keep(self, data):
-        if self.head_left > 0 and data:
-            self.send(data[: self.head_left])
-            data, rest = data[self.head_left :], len(data)
-            self.head_left -= rest - len(data)
+        """Gives what is to be sent at once, of the head, and keeps the rest as the tail."""
+        head, data = data[: self.head_left], data[self.head_left :]
+        self.head_left -= len(head)
+        sent = [head] if head else []
         if not data:
-            return
+            return sent
         self.tail.append(data)
         self.tail_length += len(data)
         while self.tail_length > self.tail_limit:
@@ -83,16 +91,16 @@ class Output:
                 self.tail.appendleft(first[over:])
             self.cut += min(over, len(first))
             self.tail_length -= min(over, len(first))
-
-    def send(self, data):
-        try:
-            send(self.client, b"o", data)
-        except OSError:
-            pass  # The client is gone; the cell goes on.
+        return sent
 
 
-def send(client, kind, payload):
-    client.sendall(struct.pack("<I", len(payload) + 1) + kind + payload)
+
+def send(client, *messages):
+    frames = (struct.pack("<I", len(payload) + 1) + kind + payload for kind, payload in messages)
+    try:
+        client.sendall(b"".join(frames))
+    except OSError:
+        pass  # The client is gone; the cell goes on.
 
 
 def receive(client):
@@ -179,6 +187,12 @@ def working_directory():
         return ""
 
 
+def last_words(output, session, ok):
+    images = [(b"i", image) for image in session.images]
+    end = {"ok": ok, "cwd": working_directory(), "python": sys.executable}
+    return lambda: [*images, (b"d", json.dumps({**end, "cut": output.cut}).encode())]
+
+
 def serve(listener, output, session):
     # An interrupt that comes when no cell runs is late and hits nothing.
     def late(*_):
@@ -187,7 +201,7 @@ def serve(listener, output, session):
     while True:
         client, _ = listener.accept()
         try:
-            send(client, b"h", b"")
+            send(client, (b"h", b""))
             while (request := receive(client)) is not None:
                 mark = b"\x00end " + os.urandom(16) + b"\x00"
                 output.begin(client, mark, request["max_bytes"])
@@ -204,12 +218,8 @@ def serve(listener, output, session):
                         stream.flush()
                     except Exception:
                         pass
+                output.last_words = last_words(output, session, ok)
                 os.write(2, mark)
-                output.ended.wait()
-                for image in session.images:
-                    send(client, b"i", image)
-                done = {"ok": ok, "cut": output.cut, "cwd": working_directory(), "python": sys.executable}
-                send(client, b"d", json.dumps(done).encode())
         except OSError:
             pass
         finally:
