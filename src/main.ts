@@ -94,4 +94,10 @@ function overview(): string {
   return `rolloutd: rollouts of LLM agents as a service\n\nUsage: rolloutd COMMAND [flags]\n\n${lines.join("\n")}\n\n\`rolloutd COMMAND --help\` tells more.\n`;
 }
 
+// Whoever reads what is printed may have read enough, as `head` does: that is no failure.
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code === "EPIPE") process.exit();
+  throw error;
+});
+
 process.exitCode = await main(process.argv.slice(2));

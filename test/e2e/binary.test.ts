@@ -5,6 +5,7 @@ import type { RolloutResult } from "../../src/cli/run-collect.ts";
 import type { RolloutView } from "../../src/protocol/view.ts";
 import { folderOf } from "../inference/tokens/models.ts";
 import {
+  BINARY,
   environment,
   mathRow,
   run,
@@ -224,6 +225,16 @@ describe("the compiled binary, run from an unrelated directory", () => {
 });
 
 describe("the command line", () => {
+  test("ends quietly when its reader has read enough", async () => {
+    const command = `"${BINARY}" schema openapi | head -c 1; exit "\${PIPESTATUS[0]}"`;
+    const child = Bun.spawn(["bash", "-c", command], { stdout: "pipe", stderr: "pipe" });
+    const [stdout, stderr] = await Promise.all([
+      new Response(child.stdout).text(),
+      new Response(child.stderr).text(),
+    ]);
+    expect([stdout, stderr, await child.exited]).toEqual(["{", "", 0]);
+  });
+
   test("says what is wrong in one sentence, with the exit code of its kind", async () => {
     using dir = tempDir();
     const nobody = dir.file("nobody.sock");
