@@ -101,8 +101,17 @@ export async function serve(
 ): Promise<Service> {
   const own = ["serve", "--port", "0", "--data-dir", dataDir, "--json", "--log-level", "warn"];
   const running = await start([...own, ...flags], options);
-  const { url, socket } = JSON.parse(running.line) as { url: string; socket: string };
-  return { ...running, url, socket };
+  const { url, socket, pid } = JSON.parse(running.line) as Pick<Service, "url" | "socket" | "pid">;
+  if (pid === running.pid) return { ...running, url, socket };
+  // The program of `prefix` would die alone.
+  const signal = (name: NodeJS.Signals) => void process.kill(pid, name);
+  return {
+    ...{ ...running, url, socket, pid, signal },
+    async [Symbol.asyncDispose]() {
+      signal("SIGTERM");
+      await running.exited;
+    },
+  };
 }
 
 /** Flags for a service that makes real sandboxes. */
