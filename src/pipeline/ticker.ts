@@ -68,10 +68,7 @@ export class Ticker {
   }
 
   #tick(): void {
-    if (this.#options.room?.forTick(this.#bytes) === false) {
-      setTimeout(() => this.#tick(), FULL_DISK_MS);
-      return;
-    }
+    if (!this.#hasRoom()) return;
     this.#planned = false;
     this.#bytes = 0;
     const operations = this.#operations;
@@ -90,6 +87,17 @@ export class Ticker {
     this.#afterCommit = [];
     for (const effect of effects) effect();
     this.#options.send();
+  }
+
+  /** Where there is none it is asked again later; a data folder that is gone ends the service. */
+  #hasRoom(): boolean {
+    try {
+      if (this.#options.room?.forTick(this.#bytes) !== false) return true;
+      setTimeout(() => this.#tick(), FULL_DISK_MS);
+    } catch (error) {
+      this.#options.onFatal(error);
+    }
+    return false;
   }
 
   /** A refused operation has written nothing; any other error is a bug and undoes the whole tick. */

@@ -27,3 +27,24 @@ test("on a full disk what has happened waits to be booked, and is booked once th
   // The first look may come before anything was asked for.
   expect(asked.slice(-2)).toEqual([1000, 1000]);
 });
+
+test("a data folder that is gone ends the service, and leaves nobody waiting for ever", async () => {
+  using dir = tempDir();
+  using store = new Store(dir.path);
+  const gone = new Error("ENOENT");
+  const fatal = Promise.withResolvers<unknown>();
+  const ticker = new Ticker({
+    store,
+    room: {
+      forWork: () => true,
+      forTick: () => {
+        throw gone;
+      },
+    },
+    fillSlots: () => {},
+    send: () => {},
+    onFatal: fatal.resolve,
+  });
+  ticker.enqueue(() => {});
+  expect(await fatal.promise).toBe(gone);
+});
