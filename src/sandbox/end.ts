@@ -31,26 +31,39 @@ export function killSandbox(handle: SandboxHandle): void {
   for (const pid of sessionMembers(handle, new ProcessLook())) killProcess(pid);
 }
 
-/** What is inside follows its PID 1; only helpers of the starter's may be left. */
-function killKnown(handle: SandboxHandle): void {
-  killHolder(handle);
+/** By its start time it is told from a process that was given its number later. */
+type Known = { pid: number; startTime: string };
+
+/**
+ * What is inside follows its PID 1; only helpers of the starter's may be left.
+ *
+ * @returns who was killed beside PID 1, because nothing makes them end before it
+ */
+function killKnown(handle: SandboxHandle): Known[] {
+  const followers = killHolder(handle);
   if (isRunning(handle.starterPid, handle.starterStartTime)) killProcess(handle.starterPid);
   if (handle.cgroup) killGroup(handle.cgroup);
+  return followers;
 }
 
-function killHolder(handle: SandboxHandle): void {
-  if (!isRunning(handle.holderPid, handle.holderStartTime)) return;
+function killHolder(handle: SandboxHandle): Known[] {
+  const followers: Known[] = [];
+  if (!isRunning(handle.holderPid, handle.holderStartTime)) return followers;
   // Without a PID namespace the children don't follow. The supervisor inherits every orphan, so that
   // it goes last and rounds reach all. Stopped, it reports none of it as the commands' own end.
   if (handle.driver === "host") {
     killProcess(handle.holderPid, "SIGSTOP");
     for (let round = 0; round < 20; round++) {
-      const left = descendantsOf(handle.holderPid);
-      if (left.filter((pid) => processStartTime(pid) !== null && killProcess(pid)).length === 0)
-        break;
+      const left = descendantsOf(handle.holderPid).flatMap((pid) => {
+        const startTime = processStartTime(pid);
+        return startTime !== null && killProcess(pid) ? [{ pid, startTime }] : [];
+      });
+      if (left.length === 0) break;
+      followers.push(...left);
     }
   }
   killProcess(handle.holderPid);
+  return followers;
 }
 
 /** While a session has members the kernel does not give its number to a new process. */
@@ -73,13 +86,13 @@ export async function endSandbox(
   options: { graceMs: number },
 ): Promise<EndReport> {
   if (options.graceMs > 0) await askToEnd(handle, options.graceMs);
-  killKnown(handle);
+  const followers = killKnown(handle);
   if (!claim(handle)) return await endedByOther(handle);
   // The number could be given again at once, so only the claimant closes, and only what was ours.
   if (handle.controlFd >= 0 && fdIdentity(handle.controlFd) === handle.controlSocket) {
     closeFd(handle.controlFd);
   }
-  const survivors = await killRest(handle);
+  const survivors = await killRest(handle, followers);
   const { cgroup } = handle;
   const groupGone = cgroup === undefined || (await until(KILL_MS, () => removeGroup(cgroup)));
   const trash = moveToTrash(handle.dir);
@@ -105,13 +118,13 @@ function removeInTurn(path: string): Promise<void> {
  *
  * @returns who could not be killed
  */
-async function killRest(handle: SandboxHandle): Promise<number[]> {
+async function killRest(handle: SandboxHandle, followers: Known[]): Promise<number[]> {
   // The proof reads all of /proc. While those die who are known it would say only that they do.
   await until(KNOWN_MS, () => !isAnyKnownRunning(handle));
   let left: number[] = [];
   await until(KILL_MS, async () => {
-    killKnown(handle);
-    left = await remaining(handle);
+    followers.push(...killKnown(handle));
+    left = await remaining(handle, followers);
     for (const pid of left) if (pid !== handle.holderPid) killProcess(pid);
     return left.length === 0;
   });
@@ -143,7 +156,7 @@ function claim(handle: SandboxHandle): boolean {
 
 async function endedByOther(handle: SandboxHandle): Promise<EndReport> {
   const gone = await until(OTHER_ENDER_MS, () => !existsSync(handle.dir));
-  const survivors = await remaining(handle);
+  const survivors = await remaining(handle, []);
   return { clean: gone && survivors.length === 0, survivors, removed: Promise.resolve() };
 }
 
@@ -155,12 +168,14 @@ function isAnyKnownRunning(handle: SandboxHandle): boolean {
   );
 }
 
-/** Those two, the starter's session, and who has our folders mounted: a helper that the starter let go. */
-async function remaining(handle: SandboxHandle): Promise<number[]> {
+/** PID 1, who was killed beside it, the starter's session, and who has our folders mounted: a helper that the starter let go. */
+async function remaining(handle: SandboxHandle, followers: Known[]): Promise<number[]> {
   const look = await lookAtProcesses();
+  const following = followers.filter(({ pid, startTime }) => isRunning(pid, startTime));
   const holder = isRunning(handle.holderPid, handle.holderStartTime) ? [handle.holderPid] : [];
   const mounting = look.mounting(basename(handle.dir));
-  return [...new Set([...holder, ...sessionMembers(handle, look), ...mounting])];
+  const outside = following.map(({ pid }) => pid);
+  return [...new Set([...holder, ...outside, ...sessionMembers(handle, look), ...mounting])];
 }
 
 /** Short waits first: most ends take a few milliseconds, and nobody is told when they are over. */
