@@ -83,6 +83,11 @@ export const SETTINGS = {
     "auto",
     "that server's kind, where it is not to be found out; text leaves token ids aside",
   ),
+  backend_key_envs: setting(
+    z.string().regex(/^\w+(,\w+)*$/, "must be names of variables, with commas between them"),
+    undefined,
+    "variables that a request to add a backend may name as its key; none besides api_key_env by default",
+  ),
   backend_networks: setting(
     networks,
     "loopback,private,public",

@@ -66,6 +66,34 @@ describe("a solution", () => {
     expect(await ruleOf("def pairs(xs): return [[2, 1], 3]", CALLS)).toEqual([0, "test_wrong"]);
   });
 
+  test("gets arguments by name, and LeetCode's lists and trees as what they are there", async () => {
+    const call = (args: unknown, expected: unknown) =>
+      ({ kind: "call", name: "f", args, expected }) as CodeTest;
+    const reverse = `class Solution:
+  def f(self, head: Optional[ListNode], root: Optional[TreeNode] = None):
+    if root: root.left, root.right = root.right, root.left
+    last = None
+    while head: head.next, last, head = last, head, head.next
+    return root or last`;
+    const tests = [
+      call({ head: { __list_node__: [1, 2, 3] } }, [3, 2, 1]),
+      call([{ __list_node__: [] }], null),
+      call({ head: null, root: { __tree_node__: [1, 2, 3, null, 4] } }, [
+        1,
+        3,
+        2,
+        null,
+        null,
+        null,
+        4,
+      ]),
+    ];
+    expect(await ruleOf(reverse, tests)).toEqual([1, "all_tests_passed"]);
+    const same = "def f(head, root=None): return root or head";
+    const verdict = await grade(same, tests, "share");
+    expect([verdict.reward, verdict.details?.first_failure]).toEqual([1 / 3, 0]);
+  });
+
   test.each([
     ["does not parse", "print(", "test_error"],
     ["raises", "raise ValueError('no')", "test_error"],
