@@ -179,7 +179,7 @@ export const SETTINGS = {
   engine_stall_ms: setting(
     whole(0),
     0,
-    "longest silence within a reply by token ids, which is then streamed; 0 does not stream",
+    "longest silence within a reply, which is then streamed; 0 does not stream",
   ),
   engine_call_ms: setting(ms, 600_000, "time limit of one call of a model"),
   max_reply_bytes: setting(bytes, 16 * 1024 * 1024, "size of an inference server's reply"),
