@@ -59,7 +59,7 @@ export const SETTINGS = {
   image_mount_bytes: setting(
     bytes,
     undefined,
-    "size above which a SIF is mounted and not unpacked (slow); by default none",
+    "size above which a SIF is mounted and not unpacked (slow); by default image_cache_bytes where the node can mount",
   ),
   apptainer: setting(path, undefined, "the Apptainer or Singularity program; by default on PATH"),
   bwrap: setting(path, undefined, "the bubblewrap program; by default on PATH"),
