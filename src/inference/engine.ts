@@ -1,3 +1,4 @@
+import type { Network } from "../lib/network.ts";
 import type { EngineProfile } from "./engine-profile.ts";
 import type { SampledTokens } from "./generate.ts";
 
@@ -40,6 +41,8 @@ export type Backend = {
   id: string;
   /** Base address including `/v1`; `http:` or `https:`. */
   url: string;
+  /** Where its name may lead, looked at for each connection; anywhere without it. */
+  networks?: readonly Network[];
   model: string;
   /** Sent as a bearer token; never logged, stored in results or shown. */
   apiKey?: string;
