@@ -19,12 +19,16 @@ const signal = new AbortController().signal;
 // biome-ignore lint/suspicious/noExplicitAny: a body as an engine takes it.
 type Body = any;
 
-/** An engine's routes for text, over a model folder; calls are parsed, as vLLM does. */
+/**
+ * An engine's routes for text, over a model folder; as vLLM's, they parse calls and read reasoning under its
+ * new name only.
+ */
 function serveRoutes(model: TokenModel) {
   const { template, tokenizer } = model;
   const parsed = (messages: Body[]) =>
-    messages.map(({ tool_calls, ...message }) => ({
+    messages.map(({ tool_calls, reasoning, reasoning_content: _, ...message }) => ({
       ...message,
+      ...(reasoning && { reasoning_content: reasoning }),
       ...(tool_calls && {
         tool_calls: tool_calls.map((call: Body) => {
           const args = JSON.parse(call.function.arguments);
