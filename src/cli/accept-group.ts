@@ -1,8 +1,8 @@
 import { createHash, randomUUID } from "node:crypto";
 import { ServiceError } from "../errors.ts";
 import { rulesOf } from "../jobs/group.ts";
-import type { BatchSubmission } from "../pipeline/batches.ts";
-import type { GroupSubmission } from "../pipeline/groups.ts";
+import type { GroupSubmission } from "../pipeline/group-parts.ts";
+import type { BatchSubmission } from "../pipeline/live-batch.ts";
 import type { Submission } from "../pipeline/parts.ts";
 import { type BatchRequest, type GroupOrigin, splitBatch } from "../protocol/batch.ts";
 import { type GroupRequest, splitGroup } from "../protocol/group.ts";
