@@ -21,11 +21,16 @@ export function addGroups(
   }
 }
 
-/** A batch that is given nothing of its own goes on in the source of the one that it carries on. */
+/**
+ * A batch that is given nothing of its own goes on in the source of the one that it carries on; so does the next of a
+ * series that names the same source again, until that has been read to its end.
+ */
 export function sourceOf(
-  { source, groups, open }: Pick<BatchSubmission, "source" | "groups" | "open">,
+  { source, groups, open, series }: Pick<BatchSubmission, "source" | "groups" | "open" | "series">,
   from: BatchRow | null,
 ): string | null {
+  const isAgain = series !== null && from?.source != null && !from.closed;
+  if (isAgain && JSON.parse(from.source ?? "").address === source) return from.source;
   if (source !== null) return JSON.stringify({ address: source, offset: 0, line: 0 });
   return groups.length > 0 || open || !from || from.closed ? null : from.source;
 }

@@ -1,4 +1,5 @@
 import { type ErrorBody, errorBodyOf, ServiceError } from "../errors.ts";
+import type { Allowance } from "../jobs/allowance.ts";
 import {
   type BatchGroup,
   type BatchState,
@@ -9,10 +10,15 @@ import {
 } from "../jobs/batch.ts";
 import type { BatchRow } from "../store/tables.ts";
 import { addGroups, sourceOf } from "./batch-instances.ts";
+import { allowanceIn, allStand, isFullOfPauses } from "./batch-pauses.ts";
 import { CarryOver } from "./carry-over.ts";
 import type { GroupNews, GroupSubmission } from "./group-parts.ts";
 import { type BatchParts, type BatchSubmission, type LiveBatch, loadBatch } from "./live-batch.ts";
 import { Waiters } from "./waiters.ts";
+
+const GIVE_MORE = "give more instances, or ask for fewer groups";
+const GO_ON =
+  "go on with them in the next batch, by series or carry_from; or let them do more for each";
 
 /** With fewer groups that wait, a batch asks its source for more. */
 const WAITING_LOW = 50;
@@ -47,7 +53,7 @@ export class Batches {
 
   /** Resolves when the batch is durable. */
   submit(submission: BatchSubmission): Promise<{ id: string; created: boolean }> {
-    const { store, clock } = this.#parts;
+    const { store, clock, groups } = this.#parts;
     return this.#parts.operate(() => {
       const { id, bodySha256, plan, base, client, open } = submission;
       const known = store.batches.byId(id);
@@ -57,14 +63,12 @@ export class Batches {
         throw new ServiceError("id_conflict", message, { field: "id", mend });
       }
       if (known) return { id, created: false };
-      const { carryFrom } = submission;
-      const from =
-        carryFrom === null ? null : this.#carry.carrier(this.#find(carryFrom, "carry_from"));
+      const from = this.#carrier(submission);
       this.#expectRoom(submission.groups.length);
       const source = sourceOf(submission, from);
       const closed = open || source !== null ? 0 : 1;
       const row = store.batches.insert({
-        ...{ id, body_sha256: bodySha256, closed, source },
+        ...{ id, body_sha256: bodySha256, closed, source, series: submission.series },
         options: JSON.stringify({ plan, base, client }),
         created_ms: clock.nowMs(),
       });
@@ -73,6 +77,7 @@ export class Batches {
       if (from && source === from.source) store.batches.update(from.seq, { closed: 1 });
       addGroups(this.#parts, row, submission.groups);
       this.#load(row);
+      for (const seq of this.#live.get(row.seq)?.begun.keys() ?? []) groups.goOn(seq);
       return { id, created: true };
     });
   }
@@ -215,8 +220,16 @@ export class Batches {
     this.#begin(batch, needed);
     if (batch.row.source !== null && !batch.row.closed && batch.waiting < WAITING_LOW)
       this.#ask(batch.row);
-    const nothingLeft = batch.begun.size === 0 && batch.waiting === 0;
-    if (nothingLeft && batch.row.closed) this.#exhaust(batch);
+    const mayBegin = batch.waiting > 0 || !batch.row.closed;
+    const isOver = !mayBegin || isFullOfPauses(batch, needed, groups);
+    if (isOver && allStand(batch, groups)) this.#exhaust(batch);
+  }
+
+  /** What a member of a group may do in RUN for its batch, and whether it may wait in its sandbox for the next one. */
+  allowance(groupSeq: number): { allowance: Allowance | null; stays: boolean } {
+    const { store, groups } = this.#parts;
+    const seq = groups.batchOf(groupSeq);
+    return allowanceIn(store, seq, seq === null ? undefined : this.#live.get(seq));
   }
 
   /** Begins as many groups as there is room for and need of. */
@@ -226,7 +239,7 @@ export class Batches {
     const { plan } = batch;
     const share = informativeShare(batch, plan.expectedShare);
     const wanted = groupsWanted(plan, needed, [...batch.begun.values()], share);
-    if (wanted === 0) return;
+    if (wanted === 0 || isFullOfPauses(batch, needed, groups)) return;
     let free = Math.min(room(batch.client), this.#allowed(batch));
     for (let begun = 0; begun < wanted && free > 0; begun++) {
       const row = store.batches.waiting(batch.row.seq, 1)[0];
@@ -272,9 +285,11 @@ export class Batches {
   }
 
   #exhaust(batch: LiveBatch): void {
-    const { delivered, plan, decided } = batch;
-    const message = `its instances gave ${delivered} informative groups, the goal is ${plan.goal.groups}; ${decided} groups were decided`;
-    const mend = "give more instances, or ask for fewer groups";
+    const { delivered, plan, decided, begun } = batch;
+    const paused = [...begun.values()].filter(({ complete }) => !complete).length;
+    const rest = paused === 0 ? "" : `; ${paused} have used up what they may do for this batch`;
+    const message = `its instances gave ${delivered} informative groups, the goal is ${plan.goal.groups}; ${decided} groups were decided${rest}`;
+    const mend = paused === 0 ? GIVE_MORE : GO_ON;
     this.#finish(batch, "exhausted", { ...errorBodyOf("batch_exhausted", message), mend });
   }
 
@@ -298,6 +313,7 @@ export class Batches {
     if (!carries) this.#carry.drop(row, state === "cancelled" ? "cancelled" : "ended");
     else {
       if (plan.unfinished === "restart") for (const seq of begun.keys()) groups.park(seq);
+      if (plan.unfinished === "park") for (const seq of begun.keys()) groups.putAside(seq);
       this.#carry.expireLater({ ...row, ...finished });
     }
     store.groupEvents.batchEnded(row);
@@ -315,6 +331,13 @@ export class Batches {
     if (waiting + count <= this.#parts.settings.maxQueuedJobs) return;
     const message = `${waiting} groups wait in batches`;
     throw new ServiceError("queue_full", message, { mend: "give the rest later" });
+  }
+
+  #carrier({ carryFrom, series }: BatchSubmission): BatchRow | null {
+    if (carryFrom !== null)
+      return this.#carry.carrier(this.#find(carryFrom, "carry_from"), "carry_from");
+    const last = series === null ? null : this.#parts.store.batches.lastOfSeries(series);
+    return last && this.#carry.carrier(last, "series");
   }
 
   #find(id: string, field = "id"): BatchRow {

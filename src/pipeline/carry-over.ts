@@ -44,10 +44,10 @@ export class CarryOver {
   }
 
   /** @throws ServiceError `invalid_field` as long as it runs */
-  carrier(row: BatchRow): BatchRow {
+  carrier(row: BatchRow, field: string): BatchRow {
     if (row.state !== "running") return row;
     throw new ServiceError("invalid_field", `batch "${row.id}" is still running`, {
-      field: "carry_from",
+      field,
       mend: "wait for its end, or cancel it",
     });
   }

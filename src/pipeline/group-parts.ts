@@ -5,6 +5,7 @@ import type { GroupRow } from "../store/tables.ts";
 import type { EventFeed } from "./event-feed.ts";
 import type { MemberTemplate } from "./group-members.ts";
 import type { Submission } from "./parts.ts";
+import type { Pauses } from "./pauses.ts";
 
 export type GroupSubmission = {
   id: string;
@@ -26,6 +27,8 @@ export type GroupParts = {
   expectRoom(count: number): void;
   insertJob(submission: Submission): number;
   feed: EventFeed;
+  /** The rollouts that wait for another batch. */
+  pauses: Pick<Pauses, "isPaused" | "goOn" | "putAside">;
   /** Ends a job on the one ladder. */
   endJob(id: string): void;
 };

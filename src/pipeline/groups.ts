@@ -30,9 +30,29 @@ export class Groups {
     this.#tell = tell;
   }
 
-  /** How many rollouts of a group are not over. */
+  /** How many rollouts of a group are under way. */
   openRollouts(seq: number): number {
-    return this.#live.get(seq)?.open.size ?? 0;
+    let open = 0;
+    for (const job of this.#live.get(seq)?.open.keys() ?? []) {
+      if (!this.#parts.pauses.isPaused(job)) open++;
+    }
+    return open;
+  }
+
+  /** The batch of a group that is under way. */
+  batchOf(seq: number): number | null {
+    return this.#live.get(seq)?.row.batch_seq ?? null;
+  }
+
+  /** Another batch goes on with its rollouts where they are. Inside a tick. */
+  goOn(seq: number): void {
+    for (const job of [...(this.#live.get(seq)?.open.keys() ?? [])]) this.#parts.pauses.goOn(job);
+  }
+
+  /** Its rollouts wait for another batch, with their records alone. Inside a tick. */
+  putAside(seq: number): void {
+    for (const job of [...(this.#live.get(seq)?.open.keys() ?? [])])
+      this.#parts.pauses.putAside(job);
   }
 
   /** Whether it is certain yet what a group that is under way is worth. */

@@ -21,6 +21,8 @@ export type BatchSubmission = {
   source: string | null;
   /** A batch that is over and whose unfinished groups this one goes on with. */
   carryFrom: string | null;
+  /** It goes on with what the last batch of this name has left. */
+  series: string | null;
 };
 
 /** What the batches need of the scheduler. All but `operate` is for use inside a tick. */

@@ -191,6 +191,13 @@ const MIGRATIONS: string[] = [
     CHECK ((group_seq IS NULL) != (batch_seq IS NULL))
   ) STRICT;
   CREATE INDEX batches_unfinished ON batches (state) WHERE finished_ms IS NULL;`,
+  `CREATE TABLE paused_rollouts (
+    job_seq INTEGER PRIMARY KEY REFERENCES jobs (seq),
+    left_ms INTEGER NOT NULL,
+    record BLOB
+  ) STRICT;
+  ALTER TABLE batches ADD COLUMN series TEXT;
+  CREATE INDEX batches_of_series ON batches (series, seq) WHERE series IS NOT NULL;`,
 ];
 
 /** Brings the schema to this version's. @throws ServiceError when a newer rolloutd wrote the file. */

@@ -15,6 +15,7 @@ import { InstanceStore } from "./instance-store.ts";
 import { JobCounts } from "./job-counts.ts";
 import { LeaseTable } from "./leases.ts";
 import { type ListFilter, type ListPage, listJobs } from "./listing.ts";
+import { PausedTable } from "./paused-table.ts";
 import { Retention } from "./retention.ts";
 import { toColumns } from "./rows.ts";
 import {
@@ -90,6 +91,7 @@ export class Store implements Disposable {
   readonly #clientsWaiting;
   readonly callbacks: CallbackTable;
   readonly leases: LeaseTable;
+  readonly paused: PausedTable;
   readonly retention: Retention;
   /** How many jobs wait or work. */
   readonly counts: JobCounts;
@@ -108,6 +110,7 @@ export class Store implements Disposable {
     this.#clientsWaiting = this.#raw.query<{ client: string }, [string]>(CLIENTS_WAITING);
     this.callbacks = new CallbackTable(this.#raw);
     this.leases = new LeaseTable(this.#raw);
+    this.paused = new PausedTable(this.#raw);
     this.retention = new Retention(this.#raw);
     this.counts = new JobCounts(this.#raw);
     this.#recoverable = this.#raw.query<JobRow, [number]>(RECOVERABLE);
