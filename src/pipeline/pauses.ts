@@ -85,8 +85,9 @@ export class Pauses {
     if (entry) this.#allow(entry);
     if (!this.#paused.delete(seq)) return;
     const leftMs = store.paused.leftMs(seq);
-    const next = transition(toJob(row), { type: "continued", leftMs }, clock.nowMs());
-    store.updateJob(seq, next);
+    const job = toJob(row);
+    const next = transition(job, { type: "continued", leftMs }, clock.nowMs());
+    store.updateJob(seq, job, next);
     store.paused.release(seq, next.deadlineMs);
     tell(next);
   }
@@ -176,7 +177,7 @@ export class Pauses {
     const { store, clock, tell } = this.#parts;
     const nowMs = clock.nowMs();
     const next = transition(job, { type: "paused", alive }, nowMs);
-    store.updateJob(seq, next);
+    store.updateJob(seq, job, next);
     store.paused.hold(seq, timeLeftMs(job, nowMs), record);
     this.#paused.add(seq);
     tell(next);

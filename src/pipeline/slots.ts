@@ -93,7 +93,8 @@ export class Slots {
 
   #claim(row: JobRow, fetching: boolean): void {
     const { store, clock, parking, pauses, warm, pools, active, tell } = this.#parts;
-    const job = transition(toJob(row), { type: "stage_started" }, clock.nowMs());
+    const waiting = toJob(row);
+    const job = transition(waiting, { type: "stage_started" }, clock.nowMs());
     const needsBackend = job.stage === "run" && row.needs_backend === 1;
     const backend = needsBackend ? this.#placeOf(row) : null;
     const handle = parking.take(job.id);
@@ -105,7 +106,7 @@ export class Slots {
       const goesOn = { ...alive, job, backendId: backend?.id ?? null };
       goesOn.worker.jobIds.add(job.id);
       pauses.send(goesOn, pauses.allowance(row.group_seq));
-      store.updateJob(row.seq, job, backend ? { backendId: backend.id } : {});
+      store.updateJob(row.seq, waiting, job, backend ? { backendId: backend.id } : {});
       tell(job);
       active.set(job.id, goesOn);
       return;
@@ -126,7 +127,7 @@ export class Slots {
       allowance: isRun ? pauses.allowance(row.group_seq) : null,
       record: isRun ? store.paused.record(row.seq) : null,
     });
-    store.updateJob(row.seq, job, backend ? { backendId: backend.id } : {});
+    store.updateJob(row.seq, waiting, job, backend ? { backendId: backend.id } : {});
     tell(job);
     active.set(job.id, {
       seq: row.seq,

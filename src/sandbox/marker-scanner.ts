@@ -1,4 +1,5 @@
-export type Marker = { status: number; cwd: string; python: string };
+/** `isTraced`: the shell prints what it runs (`set -x`). */
+export type Marker = { status: number; isTraced?: true; cwd: string; python: string };
 
 const START = "\x1b]777;";
 const MAX_MARKER_BYTES = 8192;
@@ -60,16 +61,18 @@ function possibleStart(bytes: Buffer, prefix: Buffer): number {
   return bytes.length;
 }
 
-/** `status NUL cwd NUL python NUL` */
+/** `status options NUL cwd NUL python NUL`, such as `0himBHs NUL / NUL NUL` */
 function parse(bytes: Buffer): { marker: Marker; length: number } | null {
-  const ends: number[] = [];
-  for (let at = bytes.indexOf(0); at >= 0 && ends.length < 3; at = bytes.indexOf(0, at + 1)) {
-    ends.push(at);
-  }
-  const [statusEnd, cwdEnd, end] = ends;
-  if (statusEnd === undefined || cwdEnd === undefined || end === undefined) return null;
-  const status = Number(bytes.toString("latin1", 0, statusEnd));
+  const statusEnd = bytes.indexOf(0);
+  const cwdEnd = bytes.indexOf(0, statusEnd + 1);
+  const end = bytes.indexOf(0, cwdEnd + 1);
+  if (statusEnd < 0 || cwdEnd < statusEnd || end < cwdEnd) return null;
+  const first = bytes.toString("latin1", 0, statusEnd);
   const cwd = bytes.toString("utf8", statusEnd + 1, cwdEnd);
   const python = bytes.toString("utf8", cwdEnd + 1, end);
-  return { marker: { status, cwd, python }, length: end + 1 };
+  const isTraced = first.includes("x") && { isTraced: true as const };
+  return {
+    marker: { status: Number.parseInt(first, 10), ...isTraced, cwd, python },
+    length: end + 1,
+  };
 }
