@@ -1,6 +1,7 @@
 /*
  * Preloaded into the service: the wall clock is as many seconds ahead as the 8 bytes of JUMP_FILE say, which may
- * change at any moment. The monotonic clocks stay as they are, as they do when somebody sets a machine's clock.
+ * change at any moment. The monotonic clocks stay as they are, as they do when somebody sets a machine's clock. Waits
+ * until a moment of the wall clock are told the kernel by its own, or they would end hours late or never begin.
  * Needs no libc, so that any C compiler builds it: cc -shared -fPIC -nostdlib -DJUMP_FILE='"PATH"'
  */
 asm(".globl jump_call\n.hidden jump_call\njump_call: movq %rdi, %rax\n movq %rsi, %rdi\n movq %rdx, %rsi\n"
@@ -30,4 +31,21 @@ int gettimeofday(struct seconds *now, void *zone) {
   clock_gettime(REALTIME, now);
   now->rest /= 1000;
   return 0;
+}
+
+void *dlvsym(void *from, const char *name, const char *version);
+
+/* Which clock a condition goes by is not to be seen; the monotonic one began when the machine did. */
+static const struct seconds *kernels(const struct seconds *until, struct seconds *own) {
+  if (until->s < 1000000000) return until;
+  own->s = until->s - ahead_s();
+  own->rest = until->rest;
+  return own;
+}
+
+int pthread_cond_timedwait(void *condition, void *mutex, const struct seconds *until) {
+  static int (*wait)(void *, void *, const struct seconds *);
+  struct seconds own;
+  if (!wait) wait = dlvsym((void *)-1, "pthread_cond_timedwait", "GLIBC_2.3.2");
+  return wait(condition, mutex, kernels(until, &own));
 }
