@@ -1,10 +1,12 @@
 #!/bin/bash
-# A service that lives in a Slurm job: `sbatch scripts/examples/slurm.sh --image IMAGE …`; arguments go to `rolloutd serve`.
+# A service that lives in a Slurm job; arguments go to `rolloutd serve`:
+#
+#     sbatch --nodelist NODE scripts/examples/slurm.sh --image IMAGE
 #
 # Two minutes before its time is over (--signal) Slurm signals this shell, which passes it on: the service takes no new
 # work, lets rollouts end for a minute, and hands the rest back to its queue (exit code 75). Then the job is requeued,
-# and its next start goes on where this one was. The data folder is on the node's own disk, so the next start has to be
-# there too (--nodelist); on another node the queue would be an empty one.
+# and its next start goes on where this one was. Its data folder is on the node's own disk, hence --nodelist: on another
+# node the queue would be an empty one.
 #SBATCH --job-name=rolloutd
 #SBATCH --nodes=1
 #SBATCH --time=24:00:00
@@ -24,7 +26,6 @@ while kill -0 "$service" 2>/dev/null; do wait "$service"; done
 wait "$service"
 status=$?
 if [ "$status" = 75 ]; then
-  scontrol update JobId="$SLURM_JOB_ID" ReqNodeList="$SLURMD_NODENAME"
   scontrol requeue "$SLURM_JOB_ID"
 fi
 exit "$status"
