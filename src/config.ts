@@ -59,7 +59,7 @@ export const SETTINGS = {
   image_mount_bytes: setting(
     bytes,
     undefined,
-    "size above which a SIF is mounted and not unpacked (slow); by default none",
+    "size above which a SIF is mounted and not unpacked (slow); by default image_cache_bytes where the node can mount",
   ),
   apptainer: setting(path, undefined, "the Apptainer or Singularity program; by default on PATH"),
   bwrap: setting(path, undefined, "the bubblewrap program; by default on PATH"),
@@ -184,7 +184,7 @@ export const SETTINGS = {
   engine_stall_ms: setting(
     whole(0),
     0,
-    "longest silence within a reply by token ids, which is then streamed; 0 does not stream",
+    "longest silence within a reply, which is then streamed; 0 does not stream",
   ),
   engine_call_ms: setting(ms, 600_000, "time limit of one call of a model"),
   max_reply_bytes: setting(bytes, 16 * 1024 * 1024, "size of an inference server's reply"),
@@ -205,10 +205,15 @@ export const SETTINGS = {
   agent_max_sampled_tokens: setting(count, undefined, "tokens that a rollout may sample in total"),
   agent_max_context_tokens: setting(count, undefined, "tokens that a conversation may have"),
   tests_total_ms: setting(ms, 300_000, "time for all hidden tests of a rollout of code together"),
+  tests_at_once: setting(
+    count,
+    4,
+    "hidden tests of one rollout of code that run beside each other",
+  ),
   test_memory_bytes: setting(
     bytes,
     4 * 1024 ** 3,
-    "address space of a process under a hidden test",
+    "address space of a process under a hidden test; those beside each other share it",
   ),
   judge_url: setting(
     z.url({ protocol: /^https?$/ }),

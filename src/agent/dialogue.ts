@@ -45,7 +45,7 @@ export type ChatOptions = {
 export type CallOptions = {
   jobId: string;
   callTimeoutMs: number;
-  /** The longest silence within a reply by tokens, which is then streamed; without it, or 0, it is not. */
+  /** The longest silence within a reply, which is then streamed; without it, or 0, it is not. */
   stallMs?: number;
   maxReplyBytes: number;
 };

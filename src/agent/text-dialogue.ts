@@ -30,11 +30,11 @@ export class TextDialogue implements Dialogue {
   }
 
   async next(turn: number, signal: AbortSignal): Promise<ModelTurn> {
-    const { engine, backend, tools, sampling, template_kwargs } = this.#options;
+    const { engine, backend, tools, sampling, template_kwargs, stallMs = 0 } = this.#options;
     const fields = callFields(this.#options, turn);
     const request = {
       messages: [...this.messages],
-      ...{ tools, sampling },
+      ...{ tools, sampling, stallMs },
       ...(template_kwargs && { templateKwargs: template_kwargs }),
       ...fields,
     };
@@ -49,7 +49,7 @@ export class TextDialogue implements Dialogue {
       backendId: reply.backendId,
       waitedMs: reply.waitedMs,
       queueMs: null,
-      firstTokenMs: null,
+      firstTokenMs: reply.firstTokenMs ?? null,
       malformedCalls: new Map(),
     };
   }

@@ -64,7 +64,7 @@ function newAmong(store: Store, submissions: Submission[]): Set<Submission> {
   const bodies = new Map<string, string>();
   for (const [index, submission] of submissions.entries()) {
     const { id } = submission.job;
-    const known = bodies.get(id) ?? store.jobById(id)?.body_sha256;
+    const known = bodies.get(id) ?? store.bodyOf(id) ?? undefined;
     if (known === undefined) fresh.add(submission);
     else if (known !== submission.row.bodySha256) {
       throw new ServiceError("id_conflict", `rollout "${id}" exists with another body`, {

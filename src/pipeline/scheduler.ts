@@ -3,8 +3,8 @@ import type { ToTurn } from "../inference/turn-messages.ts";
 import { type Ending, isFinal, type Job, type Stage } from "../jobs/job.ts";
 import { type JobEvent, transition } from "../jobs/transitions.ts";
 import type { SandboxHandle } from "../sandbox/sandbox.ts";
+import type { JobResult } from "../store/job-table.ts";
 import { toJob } from "../store/rows.ts";
-import type { JobResult } from "../store/store.ts";
 import type { JobRow } from "../store/tables.ts";
 import { Batches } from "./batches.ts";
 import { EventFeed } from "./event-feed.ts";
@@ -191,8 +191,8 @@ export class Scheduler {
     if (entry) {
       const next = transition(entry.job, request, nowMs);
       if (next.ending === entry.job.ending) return;
+      this.#parts.store.updateJob(entry.seq, entry.job, next);
       entry.job = next;
-      this.#parts.store.updateJob(entry.seq, next);
       this.#ticker.afterCommit(() => this.#ladder.ask(entry, nowMs));
       return;
     }
@@ -200,7 +200,7 @@ export class Scheduler {
     if (!row) return;
     const job = toJob(row);
     const next = transition(job, request, nowMs);
-    if (next !== job) this.#settle(row.seq, next);
+    if (next !== job) this.#settle(row.seq, job, next);
   }
 
   /**
@@ -317,11 +317,17 @@ export class Scheduler {
     }
     // A verdict that lost the race against a cancel is not a reward.
     if (next.state !== "succeeded") delete result.verdict;
-    this.#settle(entry.seq, next, result, handle);
+    this.#settle(entry.seq, entry.job, next, result, handle);
   }
 
-  #settle(seq: number, next: Job, result?: JobResult, handle?: SandboxHandle | null): void {
-    this.#parts.store.updateJob(seq, next, result);
+  #settle(
+    seq: number,
+    from: Job,
+    next: Job,
+    result?: JobResult,
+    handle?: SandboxHandle | null,
+  ): void {
+    this.#parts.store.updateJob(seq, from, next, result);
     const sandbox = this.#parking.take(next.id) ?? handle;
     const goesOn = next.state === "pending" && next.stage !== "init" && !this.#isSpare(next);
     if (sandbox && goesOn) this.#parking.park(next.id, sandbox, next.stage);
@@ -342,7 +348,7 @@ export class Scheduler {
     const job = toJob(row);
     if (job.stage === "eval" && job.evalFromRecord) return;
     const next = transition(job, { type: "sandbox_lost", error }, this.#parts.clock.nowMs());
-    this.#settle(row.seq, next);
+    this.#settle(row.seq, job, next);
   }
 
   #tell(job: Job): void {

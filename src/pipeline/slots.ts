@@ -91,7 +91,8 @@ export class Slots {
 
   #claim(row: JobRow, fetching: boolean): void {
     const { store, clock, parking, warm, pools, active, tell } = this.#parts;
-    const job = transition(toJob(row), { type: "stage_started" }, clock.nowMs());
+    const waiting = toJob(row);
+    const job = transition(waiting, { type: "stage_started" }, clock.nowMs());
     const needsBackend = job.stage === "run" && row.needs_backend === 1;
     const backend = needsBackend ? this.#placeOf(row) : null;
     const handle = parking.take(job.id);
@@ -111,7 +112,7 @@ export class Slots {
       backend,
       outcome: row.outcome,
     });
-    store.updateJob(row.seq, job, backend ? { backendId: backend.id } : {});
+    store.updateJob(row.seq, waiting, job, backend ? { backendId: backend.id } : {});
     tell(job);
     active.set(job.id, {
       seq: row.seq,

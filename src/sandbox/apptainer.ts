@@ -1,5 +1,4 @@
 import { existsSync, mkdirSync, renameSync, writeFileSync } from "node:fs";
-import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { ServiceError } from "../errors.ts";
 import { abortable } from "../lib/abortable.ts";
@@ -7,6 +6,7 @@ import { INSIDE } from "./environment.ts";
 import { isRoot, supervisorArguments } from "./host.ts";
 import type { Launcher } from "./launcher.ts";
 import type { IsolationLevel, SandboxSpec } from "./sandbox.ts";
+import { sifMount } from "./sif-mount.ts";
 import { STAGE_FOLDER, stageArguments, whyNoStage } from "./stage.ts";
 import type { Launch } from "./start.ts";
 import { asUnavailable, type Mends } from "./unavailable.ts";
@@ -67,12 +67,13 @@ export class ApptainerLauncher implements Launcher {
     // A failed probe is repeated at the next start: the program may be installed by then.
     this.#installation.catch(() => (this.#installation = null));
     const installation = await abortable(this.#installation, signal);
-    const staged = await abortable(this.#canStage(spec.image), signal);
+    const staged = await abortable(this.#canStage(), signal);
+    const mount = await abortable(sifMount(spec.image, this.#options.apptainer), signal);
     const boundBytes = isRoot() && !staged ? megabytes(spec) * 1024 ** 2 : 0;
     return {
       level,
       argv: [
-        ...(staged ? stageArguments(this.#options.stage(), dir, spec) : []),
+        ...(staged ? stageArguments(this.#options.stage(), dir, spec, mount) : []),
         installation.program,
         "-q",
         ...this.#configuration(installation, spec, staged),
@@ -98,9 +99,8 @@ export class ApptainerLauncher implements Launcher {
     };
   }
 
-  /** The kernel mounts no overlay over what FUSE has mounted, and not every kernel mounts one for users. */
-  async #canStage(image: string): Promise<boolean> {
-    if (!(await stat(image)).isDirectory()) return false;
+  /** Not every kernel mounts an overlay for users. */
+  async #canStage(): Promise<boolean> {
     this.#stageable ??= whyNoStage(this.#options.stage(), this.#options.dataDir).then(
       (why) => why === null,
     );

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { ServiceError } from "../errors.ts";
+import type { JobLife } from "../jobs/job.ts";
 import type { Submission } from "../pipeline/parts.ts";
 import type { JobRow } from "../store/tables.ts";
 
@@ -17,11 +18,12 @@ export function rescoreOf(row: JobRow, id: string, client: string): Submission {
     throw notRescorable(row, why, "run it again");
   }
   const of = row.rescore_of ?? row.id;
+  const { limits, numAttempts } = JSON.parse(row.life) as JobLife;
   return {
     job: {
       id,
-      limits: JSON.parse(row.limits),
-      numAttempts: row.num_attempts,
+      limits,
+      numAttempts,
       evalFromRecord: true,
       stage: "eval",
     },

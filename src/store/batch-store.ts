@@ -206,7 +206,9 @@ export class BatchStore {
   workOf(groupSeq: number, nowMs: number): number {
     const now = sql`CASE WHEN ${jobs.state} = 'active' AND ${jobs.stage} = 'run' THEN ${nowMs} - ${jobs.since_ms} ELSE 0 END`;
     const row = this.#db
-      .select({ work: sql<number>`coalesce(sum(${jobs.run_active_ms} + ${now}), 0)` })
+      .select({
+        work: sql<number>`coalesce(sum(${jobs.life} ->> '$.timings.run.activeMs' + ${now}), 0)`,
+      })
       .from(jobs)
       .where(eq(jobs.group_seq, groupSeq))
       .get();

@@ -1,5 +1,6 @@
 import type { Database, SQLQueryBindings } from "bun:sqlite";
 import { isFinal, type State } from "../jobs/job.ts";
+import { SELECT_JOB } from "./job-table.ts";
 import type { JobRow } from "./tables.ts";
 
 export type ListFilter = {
@@ -43,7 +44,7 @@ function look(db: Database, filter: ListFilter, scanRows: number): ListPage {
     .all(...wanted.values, ...walk.values, filter.after);
   const found = scanned.filter(({ matches }) => matches === 1);
   const page = found.slice(0, filter.limit);
-  const rowOf = db.query<JobRow, [number]>("SELECT * FROM jobs WHERE seq = ?");
+  const rowOf = db.query<JobRow, [number]>(`${SELECT_JOB} WHERE seq = ?`);
   const rows = page.map(({ seq }) => rowOf.get(seq) as JobRow);
   const cut = page.length < found.length;
   const last = cut ? page.at(-1) : scanned.at(-1);

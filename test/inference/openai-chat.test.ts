@@ -22,6 +22,7 @@ test("a call returns the engine's message, its finish reason and its token count
     promptTokens: 24,
     cachedTokens: 0,
     completionTokens: 6,
+    firstTokenMs: null,
   });
 });
 
@@ -167,9 +168,14 @@ test("a conversation that does not fit the context has a code of its own", async
     boundary: "policy",
     retryable: false,
   });
-  expect((await failureOf(client.chat({ sampling: { max_tokens: 99 } }))).code).toBe(
-    "context_exhausted",
-  );
+});
+
+test("a prompt that fits is answered with what the context leaves, whatever max_tokens says", async () => {
+  await using simulator = await startSimulator({ policy: ECHO, maxModelLen: 100 });
+  using client = setup(simulator.url);
+  const messages = [{ role: "user" as const, content: "x".repeat(30) }];
+  const reply = await client.chat({ messages, sampling: { max_tokens: 99 } });
+  expect(reply.message.content).toBe("x".repeat(30));
 });
 
 test("six hundred calls of one worker thread are in flight at once", async () => {

@@ -28,7 +28,7 @@ function setup() {
     putEvaluating(id: string, evalFromRecord: boolean) {
       const job = createJob({ id, limits: LIMITS, numAttempts: 1, evalFromRecord }, 1000);
       const seq = store.insertJob(job, ROW);
-      store.updateJob(seq, jobAfter(id, ...IN_EVAL), { outcome: "{}" });
+      store.updateJob(seq, job, jobAfter(id, ...IN_EVAL), { outcome: "{}" });
     },
     recover: (maxCrashes = 2) => recoverJobs(store, { nowMs: () => 5000 }, maxCrashes),
     states: () =>

@@ -1,7 +1,20 @@
 import { expect, test } from "bun:test";
+import type { JobLife } from "../../src/jobs/job.ts";
 import { type RolloutView, viewRollout } from "../../src/protocol/view.ts";
 import type { JobRow } from "../../src/store/tables.ts";
 
+const LIFE: JobLife = {
+  numAttempts: 3,
+  limits: { initMs: 1, runMs: 2, evalMs: 3, totalMs: 4 },
+  failures: [],
+  endingReason: null,
+  timings: {
+    init: { queuedMs: 1, activeMs: 2 },
+    run: { queuedMs: 3, activeMs: 4 },
+    eval: { queuedMs: 5, activeMs: 6 },
+  },
+  visits: [],
+};
 const WAITING: JobRow = {
   seq: 7,
   id: "a",
@@ -16,17 +29,10 @@ const WAITING: JobRow = {
   attempt: 1,
   crashes: 0,
   ending: null,
-  limits: "{}",
   created_ms: 1_700_000_000_123,
   since_ms: 1_700_000_000_123,
   stage_deadline_ms: null,
   deadline_ms: 1_700_000_100_000,
-  init_queued_ms: 1,
-  init_active_ms: 2,
-  run_queued_ms: 3,
-  run_active_ms: 4,
-  eval_queued_ms: 5,
-  eval_active_ms: 6,
   backend_id: null,
   outcome: null,
   error: null,
@@ -38,18 +44,15 @@ const WAITING: JobRow = {
   peak_memory_bytes: null,
   peak_processes: null,
   image: null,
-  num_attempts: 3,
-  failures: null,
   not_before_ms: null,
   client: "",
   priority: 0,
   queue_key: 0,
+  life: JSON.stringify(LIFE),
   labels: null,
   lease_ms: null,
   lease_until_ms: null,
   callback_url: null,
-  ending_reason: null,
-  visits: null,
   eval_from_record: 1,
   rescore_of: null,
   group_seq: null,
@@ -142,8 +145,9 @@ test("a failure says in which stage it was, and has no reward", () => {
 
 test("attempts that failed and were followed by another are shown with their errors", () => {
   const error = { code: "worker_crashed", message: "x", boundary: "service", retryable: true };
-  const failures = JSON.stringify([{ attempt: 1, stage: "run", atMs: 1_700_000_001_000, error }]);
-  expect(viewRollout({ ...WAITING, attempt: 2, failures }).failures).toEqual([
+  const failures = [{ attempt: 1, stage: "run", atMs: 1_700_000_001_000, error }];
+  const life = JSON.stringify({ ...LIFE, failures });
+  expect(viewRollout({ ...WAITING, attempt: 2, life }).failures).toEqual([
     { attempt: 1, stage: "run", failed_at: "2023-11-14T22:13:21.000Z", error: error as never },
   ]);
 });

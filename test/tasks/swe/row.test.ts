@@ -73,6 +73,19 @@ describe("a row as published", () => {
     });
   });
 
+  test("of R2E-Gym as it is before any preparation: without an id, which its image gives", () => {
+    const row = {
+      repo_name: "orange3",
+      docker_image: "namanjain12/orange3_final:abc",
+      commit_hash: "abc",
+      expected_output_json: '{"TestA.test_b": "PASSED"}',
+      problem_statement: "Broken.",
+    };
+    expect(parseSweRow(row)).toMatchObject({
+      ...{ id: "namanjain12_orange3_final_abc", repo: "orange3", collection: "r2egym" },
+    });
+  });
+
   test("of R2E-Gym: expected results instead of lists, and tests that the image brings", () => {
     const row = {
       data_kind: "r2egym",
