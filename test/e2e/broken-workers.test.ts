@@ -6,9 +6,9 @@ import { type Service, serve } from "../support/binary.ts";
 import { tempDir } from "../support/temp-dir.ts";
 import { waitFor } from "../support/wait-for.ts";
 
-const STALL_MS = 400;
+const STALL_MS = 1500;
 const KIND = join(import.meta.dir, "../support/broken-kind.ts");
-const FLAGS = ["--tasks", KIND, "--worker-stall-ms", String(STALL_MS), "--run-threads", "2"];
+const FLAGS = ["--tasks", KIND, "--run-threads", "2"];
 /** Work beside it, which shares its threads. */
 const ECHOES = Array.from({ length: 10 }, (_, index) => ({
   ...{ id: `echo-${index}`, num_attempts: 5 },
@@ -48,7 +48,8 @@ function setup() {
 
 test("P9: a thread that a job breaks is replaced, and the job fails after its attempts; a stopped service is not broken", async () => {
   using t = setup();
-  await using service = await serve(t.data, FLAGS);
+  const flags = [...FLAGS, "--worker-stall-ms", String(STALL_MS)];
+  await using service = await serve(t.data, flags);
   await submit(service, [t.broken("spin", "spin", 99), ...ECHOES]);
   const [spin, ...echoes] = await ends(service, ["spin", ...IDS]);
   expect([spin, t.runs("spin")]).toEqual([["spin", "failed", "worker_unresponsive", 2], 2]);

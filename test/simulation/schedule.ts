@@ -2,6 +2,7 @@ import { expect } from "bun:test";
 import type { ErrorBody } from "../../src/errors.ts";
 import type { StartStage } from "../../src/pipeline/messages.ts";
 import type { Submission } from "../../src/pipeline/parts.ts";
+import { toJob } from "../../src/store/rows.ts";
 import type { FakeThread } from "../support/fake-thread.ts";
 import { World } from "./world.ts";
 
@@ -169,8 +170,8 @@ export class Schedule implements Disposable {
       expect(row.reward !== null).toBe(row.state === "succeeded");
       if (row.finished_ms === null) {
         // Wherever the clock was set to, nobody has longer than he was given.
-        const { totalMs } = JSON.parse(row.limits) as { totalMs: number };
-        expect(row.deadline_ms - this.#world.clock.ms).toBeLessThanOrEqual(totalMs);
+        const { limits, deadlineMs } = toJob(row);
+        expect(deadlineMs - this.#world.clock.ms).toBeLessThanOrEqual(limits.totalMs);
         continue;
       }
       const now = JSON.stringify(row);
