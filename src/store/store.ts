@@ -243,9 +243,9 @@ export class Store implements Disposable {
 const CLIENTS_WAITING = `
   WITH RECURSIVE waiting (client) AS (
     SELECT min(client) FROM jobs
-      WHERE stage = ?1 AND state = 'pending' AND not_before_ms IS NULL
+      WHERE stage = (SELECT ?1) AND state = 'pending' AND not_before_ms IS NULL
     UNION ALL
-    SELECT (SELECT min(client) FROM jobs WHERE stage = ?1 AND state = 'pending'
+    SELECT (SELECT min(client) FROM jobs WHERE stage = (SELECT ?1) AND state = 'pending'
       AND not_before_ms IS NULL AND client > waiting.client)
     FROM waiting WHERE client IS NOT NULL
   )
@@ -257,7 +257,7 @@ const CLIENTS_WAITING = `
  */
 const RECOVERABLE = `
   SELECT * FROM jobs INDEXED BY jobs_unfinished
-  WHERE finished_ms IS NULL AND seq > ?
+  WHERE finished_ms IS NULL AND seq > (SELECT ?)
     AND NOT (state = 'pending' AND not_before_ms IS NULL AND crashes = 0 AND ending IS NULL
       AND stage = iif(stage = 'eval' AND eval_from_record, 'eval', 'init'))
   ORDER BY seq LIMIT 500`;
@@ -265,11 +265,11 @@ const RECOVERABLE = `
 /** Waiting jobs of a client that may start, the first to go first; `?4` and `?5` say what there is room for. */
 const CLAIMABLE = `
   ${SELECT_JOB}
-  WHERE state = 'pending' AND not_before_ms IS NULL AND stage = ?1 AND client = ?2
+  WHERE state = 'pending' AND not_before_ms IS NULL AND stage = (SELECT ?1) AND client = (SELECT ?2)
     AND (uses_sandbox = 0
       OR (?4 AND coalesce(image, '') NOT IN (SELECT value FROM json_each(?6))))
     AND (needs_backend = 0 OR ?5)
-  ORDER BY queue_key, seq LIMIT ?3`;
+  ORDER BY queue_key, seq LIMIT (SELECT ?3)`;
 
 const PAST_DEADLINE = `
   SELECT id FROM jobs INDEXED BY jobs_deadline
@@ -290,7 +290,7 @@ function prepareStatements(db: Database) {
     clientsWaiting: db.query<{ client: string }, [Stage]>(CLIENTS_WAITING),
     recoverable: db.query<JobHead, [number]>(RECOVERABLE),
     rescores: db.query<JobRow, [string, number]>(
-      `${SELECT_JOB} WHERE rescore_of = ? ORDER BY seq LIMIT ?`,
+      `${SELECT_JOB} WHERE rescore_of = (SELECT ?) ORDER BY seq LIMIT (SELECT ?)`,
     ),
   };
 }
