@@ -38,7 +38,10 @@ export type NewRow = {
   callbackUrl?: string;
 };
 
-/** A `JobRow`, as all statements that give one begin. */
+/**
+ * A `JobRow`, as all statements that give one begin. What they are looked up by is `(SELECT ?)` and not `?`: SQLite
+ * here has STAT4, and prepares a join or a range anew for each value that its plan could depend on.
+ */
 export const SELECT_JOB = `
   SELECT jobs.*, body_sha256, instance, options, priority, labels, outcome
   FROM jobs JOIN job_bodies ON job_seq = seq`;
@@ -160,10 +163,10 @@ type Value = string | number | null;
 function prepare(db: Database) {
   const write = (sql: string) => db.query<never, Value[]>(sql);
   return {
-    byId: db.query<JobRow, [string]>(`${SELECT_JOB} WHERE id = ?`),
-    bySeq: db.query<JobRow, [number]>(`${SELECT_JOB} WHERE seq = ?`),
+    byId: db.query<JobRow, [string]>(`${SELECT_JOB} WHERE id = (SELECT ?)`),
+    bySeq: db.query<JobRow, [number]>(`${SELECT_JOB} WHERE seq = (SELECT ?)`),
     bodyOf: db.query<{ body_sha256: string }, [string]>(
-      "SELECT body_sha256 FROM jobs JOIN job_bodies ON job_seq = seq WHERE id = ?",
+      "SELECT body_sha256 FROM jobs JOIN job_bodies ON job_seq = seq WHERE id = (SELECT ?)",
     ),
     insert: write(
       `INSERT INTO jobs (id, task_kind, uses_sandbox, needs_backend, image, eval_from_record, client,
