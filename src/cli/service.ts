@@ -110,6 +110,7 @@ export async function startService(
       maxSandboxesAhead: config.max_sandboxes_ahead,
       warmSandboxes: config.warm_sandboxes,
       maxQueuedJobs: config.max_queued_jobs,
+      maxPausedAlive: config.max_paused_alive,
       carryLimitMs: config.carry_limit_ms,
       cancelGraceMs: config.cancel_grace_ms,
       stallMs: config.worker_stall_ms,

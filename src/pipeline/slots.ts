@@ -7,6 +7,7 @@ import { FairShare } from "./fair-share.ts";
 import type { ImageGate } from "./image-gate.ts";
 import type { Parking } from "./parking.ts";
 import type { ActiveJob, SchedulerParts } from "./parts.ts";
+import type { Pauses } from "./pauses.ts";
 import type { Pool } from "./pool.ts";
 import type { WarmPool } from "./warm-pool.ts";
 
@@ -14,6 +15,7 @@ type SlotParts = Pick<SchedulerParts, "store" | "clock" | "backends" | "settings
   pools: Record<Stage, Pool>;
   active: Map<string, ActiveJob>;
   parking: Parking;
+  pauses: Pauses;
   images: ImageGate;
   warm: WarmPool;
   /** Of a job's change, once it is durable. */
@@ -97,7 +99,7 @@ export class Slots {
   }
 
   #claim(row: JobRow, fetching: boolean): void {
-    const { store, clock, parking, warm, pools, active, tell } = this.#parts;
+    const { store, clock, parking, pauses, warm, pools, active, tell } = this.#parts;
     const waiting = toJob(row);
     const job = transition(waiting, { type: "stage_started" }, clock.nowMs());
     const needsBackend = job.stage === "run" && row.needs_backend === 1;
@@ -106,6 +108,17 @@ export class Slots {
     const image = row.image ?? "";
     const startsSandbox = job.stage === "init" && row.uses_sandbox === 1;
     const ready = startsSandbox && !fetching ? warm.take(image) : null;
+    const alive = pauses.take(job.id);
+    if (alive) {
+      const goesOn = { ...alive, job, backendId: backend?.id ?? null };
+      goesOn.worker.jobIds.add(job.id);
+      pauses.send(goesOn, pauses.allowance(row.group_seq));
+      store.updateJob(row.seq, waiting, job, backend ? { backendId: backend.id } : {});
+      tell(job);
+      active.set(job.id, goesOn);
+      return;
+    }
+    const isRun = job.stage === "run";
     const worker = pools[job.stage].start({
       type: "start",
       jobId: job.id,
@@ -118,6 +131,8 @@ export class Slots {
       warm: ready,
       backend,
       outcome: row.outcome,
+      allowance: isRun ? pauses.allowance(row.group_seq) : null,
+      record: isRun ? store.paused.record(row.seq) : null,
     });
     store.updateJob(row.seq, waiting, job, backend ? { backendId: backend.id } : {});
     tell(job);
@@ -131,6 +146,7 @@ export class Slots {
       worker,
       backendId: backend?.id ?? null,
       handles: [handle, ready?.handle ?? null].filter((it) => it !== null),
+      renewals: 0,
       endAskedMs: null,
       killed: false,
     });

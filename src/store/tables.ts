@@ -115,6 +115,8 @@ export const batches = sqliteTable("batches", {
   closed: integer().notNull(),
   /** Where instances are pulled from, and how far that is; as JSON. */
   source: text(),
+  /** Batches that go on with what the one before has left. */
+  series: text(),
   created_ms: integer().notNull(),
   finished_ms: integer(),
   error: text(),

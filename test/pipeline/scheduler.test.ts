@@ -74,6 +74,7 @@ function setup(
       warmSandboxes: 0,
       maxSandboxesAhead: overrides.ahead ?? 16,
       maxQueuedJobs: overrides.queued ?? 5,
+      maxPausedAlive: 1,
       carryLimitMs: 1_000_000,
       cancelGraceMs: 1000,
     },
