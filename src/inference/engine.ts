@@ -65,6 +65,8 @@ export type ChatRequest = {
   templateKwargs?: Record<string, unknown>;
   /** Of the whole call. The job's own deadline comes through `signal`. */
   timeoutMs: number;
+  /** The longest silence within the reply. Without it, or with 0, the reply is not streamed. */
+  stallMs?: number;
   maxReplyBytes: number;
   /** Sent as `X-Session-ID` and `X-SMG-Routing-Key`, so that routers keep the trajectory together. */
   sessionId: string;
@@ -84,6 +86,8 @@ export type ChatReply = {
   /** Of the prompt, in the engine's prefix cache; null where it does not say. */
   cachedTokens?: number | null;
   durationMs: number;
+  /** From the call to the first token; null where the reply was not streamed. */
+  firstTokenMs?: number | null;
   /** Where it came from, where that was not the caller's choice. */
   backendId?: string;
   /** For leave to make the calls that it took. Units: milliseconds. */

@@ -33,7 +33,7 @@ export class CallbackTable {
   }
 
   row(seq: number): JobRow | null {
-    return this.#db.query<JobRow, [number]>(`${SELECT_JOB} WHERE seq = ?`).get(seq);
+    return this.#db.query<JobRow, [number]>(`${SELECT_JOB} WHERE seq = (SELECT ?)`).get(seq);
   }
 
   /** Delivered, or given up. */

@@ -19,7 +19,10 @@ export type JobResult = {
 export type NewRow = {
   bodySha256: string;
   taskKind: string;
+  /** Whether INIT makes a sandbox for the agent. */
   usesSandbox: boolean;
+  /** Whether EVAL works in a fresh sandbox. */
+  scoredInFresh?: boolean;
   needsBackend: boolean;
   /** The image that its sandbox is made from; null: the service's default. */
   image: string | null;
@@ -38,10 +41,18 @@ export type NewRow = {
   callbackUrl?: string;
 };
 
-/** A `JobRow`, as all statements that give one begin. */
+/**
+ * A `JobRow`, as all statements that give one begin. What they are looked up by is `(SELECT ?)` and not `?`: SQLite
+ * here has STAT4, and prepares a join or a range anew for each value that its plan could depend on.
+ */
 export const SELECT_JOB = `
   SELECT jobs.*, body_sha256, instance, options, priority, labels, outcome
   FROM jobs JOIN job_bodies ON job_seq = seq`;
+
+function evalNeeds({ evalFromRecord }: Job, { scoredInFresh }: NewRow): number {
+  if (!evalFromRecord) return 0;
+  return scoredInFresh ? 2 : 1;
+}
 
 /**
  * The rows of jobs. Everything that happens to a job passes here, so the statements are SQLite's own and prepared
@@ -76,7 +87,7 @@ export class JobTable {
       row.usesSandbox ? 1 : 0,
       row.needsBackend ? 1 : 0,
       row.image,
-      job.evalFromRecord ? 1 : 0,
+      evalNeeds(job, row),
       client,
       queueKey(job.createdMs, priority),
       job.stage,
@@ -160,10 +171,10 @@ type Value = string | number | null;
 function prepare(db: Database) {
   const write = (sql: string) => db.query<never, Value[]>(sql);
   return {
-    byId: db.query<JobRow, [string]>(`${SELECT_JOB} WHERE id = ?`),
-    bySeq: db.query<JobRow, [number]>(`${SELECT_JOB} WHERE seq = ?`),
+    byId: db.query<JobRow, [string]>(`${SELECT_JOB} WHERE id = (SELECT ?)`),
+    bySeq: db.query<JobRow, [number]>(`${SELECT_JOB} WHERE seq = (SELECT ?)`),
     bodyOf: db.query<{ body_sha256: string }, [string]>(
-      "SELECT body_sha256 FROM jobs JOIN job_bodies ON job_seq = seq WHERE id = ?",
+      "SELECT body_sha256 FROM jobs JOIN job_bodies ON job_seq = seq WHERE id = (SELECT ?)",
     ),
     insert: write(
       `INSERT INTO jobs (id, task_kind, uses_sandbox, needs_backend, image, eval_from_record, client,

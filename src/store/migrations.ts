@@ -206,7 +206,7 @@ export const MIGRATIONS: readonly string[] = [
     state TEXT NOT NULL,
     attempt INTEGER NOT NULL CHECK (attempt >= 1),
     crashes INTEGER NOT NULL,
-    ending TEXT CHECK (ending IN ('cancel', 'deadline', 'shutdown')),
+    ending TEXT CHECK (ending = 'cancel' OR ending = 'deadline' OR ending = 'shutdown'),
     created_ms INTEGER NOT NULL,
     since_ms INTEGER NOT NULL,
     deadline_ms INTEGER NOT NULL,
@@ -220,7 +220,7 @@ export const MIGRATIONS: readonly string[] = [
     lease_until_ms INTEGER,
     callback_url TEXT,
     backend_id TEXT,
-    isolation TEXT CHECK (isolation IN ('A', 'B')),
+    isolation TEXT CHECK (isolation = 'A' OR isolation = 'B'),
     sampled_tokens INTEGER,
     peak_memory_bytes INTEGER,
     peak_processes INTEGER,
@@ -230,15 +230,16 @@ export const MIGRATIONS: readonly string[] = [
     finished_ms INTEGER,
     finished_seq INTEGER,
     CHECK ((sample IS NULL) = (group_seq IS NULL)),
+    CHECK (stage = 'init' OR stage = 'run' OR stage = 'eval'),
     CHECK (CASE state
-      WHEN 'pending' THEN stage IN ('init', 'run', 'eval') AND stage_deadline_ms IS NULL
-        AND coalesce(finished_ms, finished_seq, reward, verdict, error) IS NULL
-      WHEN 'active' THEN stage IN ('init', 'run', 'eval') AND stage_deadline_ms IS NOT NULL
+      WHEN 'pending' THEN
+        coalesce(stage_deadline_ms, finished_ms, finished_seq, reward, verdict, error) IS NULL
+      WHEN 'active' THEN stage_deadline_ms IS NOT NULL
         AND coalesce(not_before_ms, finished_ms, finished_seq, reward, verdict, error) IS NULL
       WHEN 'succeeded' THEN stage = 'eval' AND finished_ms IS NOT NULL AND finished_seq IS NOT NULL
         AND reward IS NOT NULL AND verdict IS NOT NULL
         AND coalesce(stage_deadline_ms, not_before_ms, error) IS NULL
-      ELSE state IN ('failed', 'cancelled') AND stage IN ('init', 'run', 'eval')
+      ELSE (state = 'failed' OR state = 'cancelled')
         AND finished_ms IS NOT NULL AND finished_seq IS NOT NULL AND error IS NOT NULL
         AND coalesce(stage_deadline_ms, not_before_ms, reward, verdict) IS NULL
     END)
@@ -284,6 +285,13 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX jobs_kind ON jobs (task_kind, seq);
   CREATE INDEX jobs_of_group ON jobs (group_seq, seq) WHERE group_seq IS NOT NULL;
   CREATE INDEX jobs_rescores ON jobs (rescore_of) WHERE rescore_of IS NOT NULL;`,
+  `CREATE TABLE paused_rollouts (
+    job_seq INTEGER PRIMARY KEY REFERENCES jobs (seq),
+    left_ms INTEGER NOT NULL,
+    record BLOB
+  ) STRICT;
+  ALTER TABLE batches ADD COLUMN series TEXT;
+  CREATE INDEX batches_of_series ON batches (series, seq) WHERE series IS NOT NULL;`,
 ];
 
 /** Brings the schema to this version's. @throws ServiceError when a newer rolloutd wrote the file. */
