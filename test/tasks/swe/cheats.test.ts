@@ -39,7 +39,7 @@ test("an honest solution earns the reward, so that nothing here is lost by other
 
 describe("no reward for", () => {
   test.each(CHEATS.map(({ name, script }) => [name, script] as const))(
-    "%s",
+    "P15: %s",
     async (_name, script) => {
       const verdict = await rewardOf(script);
       expect(verdict.reward).toBe(0);
