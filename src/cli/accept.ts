@@ -54,6 +54,7 @@ export function acceptWith(config: Config, checkCallback: (url: string) => void)
         bodySha256: Bun.SHA256.hash(canonicalJson(body), "hex"),
         taskKind: kind.name,
         usesSandbox: plan.agent,
+        scoredInFresh: plan.evaluation === "fresh",
         needsBackend: kind.needsBackend,
         image: image ?? plan.image,
         instance: JSON.stringify(instance),

@@ -35,7 +35,7 @@ export class BashProcess {
   readonly #textInside: string;
   readonly #process: ProcessStream;
   readonly #scanner: MarkerScanner;
-  #marker = Promise.withResolvers<Marker>();
+  #ended = Promise.withResolvers<Ending>();
   #last: Marker = { status: 0, cwd: "", python: "" };
   #trapsErrors = false;
   #killed = false;
@@ -69,6 +69,13 @@ export class BashProcess {
       context.channel,
       { kind: "terminal", cwd, argv, env },
       (bytes) => this.#take(bytes),
+    );
+    this.#process.exited.then(
+      (exit) => this.#ended.resolve(exit),
+      (error) => {
+        this.#ended.promise.catch(() => {});
+        this.#ended.reject(error);
+      },
     );
   }
 
@@ -120,8 +127,7 @@ export class BashProcess {
   }
 
   async ending(timeoutMs: number, signal?: AbortSignal): Promise<Ending | "late"> {
-    const either = Promise.race<Ending>([this.#marker.promise, this.#process.exited]);
-    return await abortable(atMost(either, timeoutMs, "late" as const), signal);
+    return await abortable(atMost(this.#ended.promise, timeoutMs, "late" as const), signal);
   }
 
   /** Gently first, so that variables and folder survive; the shell itself only where nothing helps. */
@@ -146,7 +152,7 @@ export class BashProcess {
 
   #expectMarker(): string {
     const nonce = crypto.randomUUID();
-    this.#marker = Promise.withResolvers<Marker>();
+    this.#ended = Promise.withResolvers<Ending>();
     this.#atPrompt = false;
     this.#scanner.expect(nonce);
     return nonce;
@@ -157,7 +163,7 @@ export class BashProcess {
     if (marker === null) return;
     this.#last = marker;
     this.#atPrompt = true;
-    this.#marker.resolve(marker);
+    this.#ended.resolve(marker);
   }
 }
 

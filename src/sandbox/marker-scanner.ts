@@ -3,13 +3,14 @@ export type Marker = { status: number; isTraced?: true; cwd: string; python: str
 
 const START = "\x1b]777;";
 const MAX_MARKER_BYTES = 8192;
+const NOTHING = Buffer.alloc(0);
 
 /** Finds the end of a command in what a shell prints, looking at every byte once. */
 export class MarkerScanner {
   readonly #emit: (bytes: Buffer) => void;
   #prefix: Buffer | null = null;
   /** The end of what came so far, where it may be the beginning of a marker. */
-  #held = Buffer.alloc(0);
+  #held: Buffer = NOTHING;
 
   constructor(emit: (bytes: Buffer) => void) {
     this.#emit = emit;
@@ -23,7 +24,7 @@ export class MarkerScanner {
   push(chunk: Buffer): Marker | null {
     const prefix = this.#prefix;
     const bytes = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk]);
-    this.#held = Buffer.alloc(0);
+    this.#held = NOTHING;
     if (prefix === null) {
       this.#emit(bytes);
       return null;
@@ -40,15 +41,15 @@ export class MarkerScanner {
       return null;
     }
     this.#prefix = null;
-    this.#emit(bytes.subarray(0, at));
-    const rest = bytes.subarray(at + prefix.length + found.length);
-    if (rest.length > 0) this.#emit(rest);
+    if (at > 0) this.#emit(bytes.subarray(0, at));
+    const end = at + prefix.length + found.length;
+    if (end < bytes.length) this.#emit(bytes.subarray(end));
     return found.marker;
   }
 
   #hold(bytes: Buffer, from: number): void {
     if (from > 0) this.#emit(bytes.subarray(0, from));
-    this.#held = Buffer.from(bytes.subarray(from));
+    if (from < bytes.length) this.#held = Buffer.from(bytes.subarray(from));
   }
 }
 

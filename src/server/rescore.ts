@@ -13,7 +13,7 @@ import type { JobRow } from "../store/tables.ts";
 export function rescoreOf(row: JobRow, id: string, client: string): Submission {
   const { outcome } = row;
   if (outcome === null) throw notRescorable(row, "has no outcome of RUN", "run it again");
-  if (row.eval_from_record !== 1) {
+  if (row.eval_from_record === 0) {
     const why = "was scored in the agent's sandbox, which is gone";
     throw notRescorable(row, why, "run it again");
   }
@@ -31,6 +31,7 @@ export function rescoreOf(row: JobRow, id: string, client: string): Submission {
       bodySha256: createHash("sha256").update(`rescore ${of} ${outcome}`).digest("hex"),
       taskKind: row.task_kind,
       usesSandbox: false,
+      scoredInFresh: row.eval_from_record === 2,
       needsBackend: false,
       image: row.image,
       instance: row.instance,

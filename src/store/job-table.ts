@@ -19,7 +19,10 @@ export type JobResult = {
 export type NewRow = {
   bodySha256: string;
   taskKind: string;
+  /** Whether INIT makes a sandbox for the agent. */
   usesSandbox: boolean;
+  /** Whether EVAL works in a fresh sandbox. */
+  scoredInFresh?: boolean;
   needsBackend: boolean;
   /** The image that its sandbox is made from; null: the service's default. */
   image: string | null;
@@ -45,6 +48,11 @@ export type NewRow = {
 export const SELECT_JOB = `
   SELECT jobs.*, body_sha256, instance, options, priority, labels, outcome
   FROM jobs JOIN job_bodies ON job_seq = seq`;
+
+function evalNeeds({ evalFromRecord }: Job, { scoredInFresh }: NewRow): number {
+  if (!evalFromRecord) return 0;
+  return scoredInFresh ? 2 : 1;
+}
 
 /**
  * The rows of jobs. Everything that happens to a job passes here, so the statements are SQLite's own and prepared
@@ -87,7 +95,7 @@ export class JobTable {
       row.usesSandbox ? 1 : 0,
       row.needsBackend ? 1 : 0,
       row.image,
-      job.evalFromRecord ? 1 : 0,
+      evalNeeds(job, row),
       client,
       queueKey(job.createdMs, priority),
       job.stage,

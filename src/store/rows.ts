@@ -16,7 +16,7 @@ export function toJob(row: JobHead): Job {
     ending: row.ending,
     endingReason: life.endingReason,
     limits: life.limits,
-    evalFromRecord: row.eval_from_record === 1,
+    evalFromRecord: row.eval_from_record > 0,
     createdMs: row.created_ms,
     sinceMs: row.since_ms,
     stageDeadlineMs: row.stage_deadline_ms,
