@@ -45,8 +45,11 @@ test.each([undefined, "unittest", "script"] as const)(
 );
 
 describe("no reward for", () => {
-  test.each(CHEATS.map((cheat) => [cheat.name, cheat] as const))("%s", async (_name, cheat) => {
-    const verdict = await rewardOf(cheat);
-    expect(verdict.reward).toBe(0);
-  });
+  test.each(CHEATS.map((cheat) => [cheat.name, cheat] as const))(
+    "P15: %s",
+    async (_name, cheat) => {
+      const verdict = await rewardOf(cheat);
+      expect(verdict.reward).toBe(0);
+    },
+  );
 });
