@@ -123,6 +123,11 @@ export const SETTINGS = {
   ),
   max_sandboxes_ahead: setting(count, 16, "sandboxes that are in INIT or wait for RUN"),
   max_queued_jobs: setting(count, 1_000_000, "unfinished jobs; more are refused with 429"),
+  max_paused_alive: setting(
+    z.int().min(0),
+    32,
+    "rollouts that wait in their sandboxes for the next batch; of further ones the record is kept",
+  ),
   carry_limit_ms: setting(
     ms,
     3_600_000,

@@ -5,6 +5,8 @@ import {
   callFields,
   type Dialogue,
   type ModelTurn,
+  modelTurnOf,
+  type Told,
 } from "./dialogue.ts";
 
 type TextOptions = CallOptions &
@@ -52,6 +54,11 @@ export class TextDialogue implements Dialogue {
       firstTokenMs: reply.firstTokenMs ?? null,
       malformedCalls: new Map(),
     };
+  }
+
+  async recall(told: Told): Promise<ModelTurn> {
+    this.messages.push(told.message);
+    return modelTurnOf(told);
   }
 
   segments(): null {

@@ -94,7 +94,7 @@ export async function startService(
     },
     imageOnNode: (image) => {
       const chosen = image || settings.defaultImage;
-      return chosen && imageOnNode(settings.images.cacheDir, chosen);
+      return chosen && imageOnNode(settings.images, chosen);
     },
     isTight: isMemoryTight,
     versionsSince: (ms) => weights.announcedAfter(ms),
@@ -110,6 +110,7 @@ export async function startService(
       maxSandboxesAhead: config.max_sandboxes_ahead,
       warmSandboxes: config.warm_sandboxes,
       maxQueuedJobs: config.max_queued_jobs,
+      maxPausedAlive: config.max_paused_alive,
       carryLimitMs: config.carry_limit_ms,
       cancelGraceMs: config.cancel_grace_ms,
       stallMs: config.worker_stall_ms,

@@ -285,6 +285,13 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX jobs_kind ON jobs (task_kind, seq);
   CREATE INDEX jobs_of_group ON jobs (group_seq, seq) WHERE group_seq IS NOT NULL;
   CREATE INDEX jobs_rescores ON jobs (rescore_of) WHERE rescore_of IS NOT NULL;`,
+  `CREATE TABLE paused_rollouts (
+    job_seq INTEGER PRIMARY KEY REFERENCES jobs (seq),
+    left_ms INTEGER NOT NULL,
+    record BLOB
+  ) STRICT;
+  ALTER TABLE batches ADD COLUMN series TEXT;
+  CREATE INDEX batches_of_series ON batches (series, seq) WHERE series IS NOT NULL;`,
 ];
 
 /** Brings the schema to this version's. @throws ServiceError when a newer rolloutd wrote the file. */
