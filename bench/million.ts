@@ -93,6 +93,11 @@ function fill(folder: string): void {
       `WITH RECURSIVE n (i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i <= ${count})
        INSERT INTO jobs (${copied.join(", ")}) SELECT ${values} FROM n, jobs WHERE id = '${from}'`,
     );
+    db.run(
+      `INSERT INTO job_bodies SELECT jobs.seq, body_sha256, instance, options, priority, labels, outcome
+       FROM jobs, job_bodies WHERE job_seq = (SELECT seq FROM jobs WHERE id = '${from}')
+         AND jobs.seq NOT IN (SELECT job_seq FROM job_bodies)`,
+    );
   };
   copy("finished", FINISHED, { id: "'f' || i", finished_seq: "i" });
   // The time limit of the template has long passed.

@@ -1,4 +1,5 @@
 import { availableParallelism } from "node:os";
+import { resolve as resolvePath } from "node:path";
 import { z } from "zod";
 import { ServiceError } from "./errors.ts";
 
@@ -13,6 +14,8 @@ const count = whole(1);
 const bytes = whole(1);
 const ms = whole(1);
 const path = z.string().min(1);
+/** Absolute, because programs that run in other folders get what lies below it. */
+const folder = path.overwrite((given) => resolvePath(given));
 const networks = z
   .string()
   .regex(
@@ -45,13 +48,13 @@ export const SETTINGS = {
   tls_cert: setting(path, undefined, "certificate (PEM) for TLS on the TCP port, with tls_key"),
   tls_key: setting(path, undefined, "private key (PEM) of tls_cert"),
   data_dir: setting(
-    path,
+    folder,
     `/var/tmp/rolloutd-${process.getuid?.() ?? 0}`,
     "folder of the database and the sandboxes, on a local disk",
   ),
   image: setting(path, undefined, "image for rollouts that name none (see `rolloutd images`)"),
   image_cache: setting(
-    path,
+    folder,
     `/var/tmp/rolloutd-images-${process.getuid?.() ?? 0}`,
     "folder of unpacked images, shared by the services of a node, on a local disk",
   ),
@@ -59,7 +62,7 @@ export const SETTINGS = {
   image_mount_bytes: setting(
     bytes,
     undefined,
-    "size above which a SIF is mounted and not unpacked (slow); by default none",
+    "size above which a SIF is mounted and not unpacked (slow); by default image_cache_bytes where the node can mount",
   ),
   apptainer: setting(path, undefined, "the Apptainer or Singularity program; by default on PATH"),
   bwrap: setting(path, undefined, "the bubblewrap program; by default on PATH"),
@@ -82,6 +85,11 @@ export const SETTINGS = {
     z.enum(["auto", "vllm", "sglang", "prorl", "openai", "text"]),
     "auto",
     "that server's kind, where it is not to be found out; text leaves token ids aside",
+  ),
+  backend_key_envs: setting(
+    z.string().regex(/^\w+(,\w+)*$/, "must be names of variables, with commas between them"),
+    undefined,
+    "variables that a request to add a backend may name as its key; none besides api_key_env by default",
   ),
   backend_networks: setting(
     networks,
@@ -123,6 +131,11 @@ export const SETTINGS = {
   ),
   max_sandboxes_ahead: setting(count, 16, "sandboxes that are in INIT or wait for RUN"),
   max_queued_jobs: setting(count, 1_000_000, "unfinished jobs; more are refused with 429"),
+  max_paused_alive: setting(
+    z.int().min(0),
+    32,
+    "rollouts that wait in their sandboxes for the next batch; of further ones the record is kept",
+  ),
   carry_limit_ms: setting(
     ms,
     3_600_000,
@@ -184,7 +197,7 @@ export const SETTINGS = {
   engine_stall_ms: setting(
     whole(0),
     0,
-    "longest silence within a reply by token ids, which is then streamed; 0 does not stream",
+    "longest silence within a reply, which is then streamed; 0 does not stream",
   ),
   engine_call_ms: setting(ms, 600_000, "time limit of one call of a model"),
   max_reply_bytes: setting(bytes, 16 * 1024 * 1024, "size of an inference server's reply"),
@@ -205,10 +218,15 @@ export const SETTINGS = {
   agent_max_sampled_tokens: setting(count, undefined, "tokens that a rollout may sample in total"),
   agent_max_context_tokens: setting(count, undefined, "tokens that a conversation may have"),
   tests_total_ms: setting(ms, 300_000, "time for all hidden tests of a rollout of code together"),
+  tests_at_once: setting(
+    count,
+    4,
+    "hidden tests of one rollout of code that run beside each other",
+  ),
   test_memory_bytes: setting(
     bytes,
     4 * 1024 ** 3,
-    "address space of a process under a hidden test",
+    "address space of a process under a hidden test; those beside each other share it",
   ),
   judge_url: setting(
     z.url({ protocol: /^https?$/ }),

@@ -1,5 +1,6 @@
-import type { Message } from "../inference/engine.ts";
-import type { TokenSegment } from "../trajectory/record.ts";
+import { ServiceError } from "../errors.ts";
+import type { AssistantMessage, Message } from "../inference/engine.ts";
+import type { TokenSegment, Turn } from "../trajectory/record.ts";
 import type { RecordedCall } from "../trajectory/recorder.ts";
 
 /** A call that can't be carried out, and what the model is told about it. */
@@ -9,6 +10,17 @@ export type Malformed = { status: "malformed" | "truncated"; problem: string };
 export type ModelTurn = RecordedCall & {
   /** By the id of the call. */
   malformedCalls: ReadonlyMap<string, Malformed>;
+};
+
+/** A turn as it was recorded. */
+export type Told = {
+  turn: Turn;
+  message: AssistantMessage;
+  /**
+   * What was sampled, and of the prompt before it the ids; null where the record has none. Shapes: `logprobs` has one
+   * entry for each of `ids`, or is null.
+   */
+  sampled: { promptIds: number[]; ids: number[]; logprobs: number[] | null } | null;
 };
 
 /**
@@ -27,6 +39,12 @@ export interface Dialogue {
    * abort reason of `signal`.
    */
   next(turn: number, signal: AbortSignal): Promise<ModelTurn>;
+  /**
+   * Takes a turn as it was recorded instead of asking for it.
+   *
+   * @throws ServiceError `replay_diverged` where it can't have followed what was said so far
+   */
+  recall(told: Told, signal: AbortSignal): Promise<ModelTurn>;
   /** What the call that failed last had sampled until then; null where it had nothing. */
   readonly cutOff?: ModelTurn | null;
   /** The tokens so far; null where there are none to be had. */
@@ -45,7 +63,7 @@ export type ChatOptions = {
 export type CallOptions = {
   jobId: string;
   callTimeoutMs: number;
-  /** The longest silence within a reply by tokens, which is then streamed; without it, or 0, it is not. */
+  /** The longest silence within a reply, which is then streamed; without it, or 0, it is not. */
   stallMs?: number;
   maxReplyBytes: number;
 };
@@ -54,4 +72,27 @@ export type CallOptions = {
 export function callFields({ jobId, callTimeoutMs, maxReplyBytes }: CallOptions, turn: number) {
   const requestId = `${jobId}.${turn}`;
   return { timeoutMs: callTimeoutMs, maxReplyBytes, sessionId: jobId, requestId };
+}
+
+/** A recorded turn as its model gave it. In text mode nobody knows more of a call that could not be carried out. */
+export function modelTurnOf({ turn, message }: Told): ModelTurn {
+  return {
+    message,
+    finishReason: turn.finish_reason,
+    promptTokens: turn.prompt_tokens,
+    completionTokens: turn.completion_tokens,
+    cachedTokens: turn.cached_tokens,
+    weightVersion: turn.weight_version,
+    weightSpans: turn.weight_spans,
+    backendId: turn.backend_id,
+    waitedMs: turn.waited_ms,
+    durationMs: turn.engine_ms,
+    queueMs: turn.queue_ms,
+    firstTokenMs: turn.first_token_ms,
+    malformedCalls: new Map(),
+  };
+}
+
+export function diverged(what: string): ServiceError {
+  return new ServiceError("replay_diverged", `a paused rollout can't be gone on with: ${what}`);
 }

@@ -78,7 +78,7 @@ function stop(recorder: Recorder, stopReason: StopReason, finalMessage: string |
 
 function say({ dialogue, recorder }: AgentOptions, message: Message): void {
   dialogue.add(message);
-  recorder.say(message);
+  recorder.say(dialogue.messages.at(-1) ?? message);
 }
 
 async function callModel(options: AgentOptions, turn: number): Promise<ModelTurn | "context"> {
@@ -117,13 +117,19 @@ async function runTool(
   }
   const message = { role: "tool", content: result.text, tool_call_id: call.id } as const;
   options.dialogue.add(message);
-  options.recorder.observe(message, run);
+  options.recorder.observe(lastObservation(options.dialogue) ?? message, run);
   steps.push({
     action: `${name} ${text}`,
     observation: result.outcome ?? result.text,
     ok: result.ok,
   });
   return result;
+}
+
+/** What the conversation took, which is what was recorded where a paused rollout is gone on with. */
+function lastObservation({ messages }: Dialogue) {
+  const last = messages.at(-1);
+  return last?.role === "tool" ? last : null;
 }
 
 type Called = ToolResult & { status: ToolStatus };

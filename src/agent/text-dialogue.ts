@@ -5,6 +5,8 @@ import {
   callFields,
   type Dialogue,
   type ModelTurn,
+  modelTurnOf,
+  type Told,
 } from "./dialogue.ts";
 
 type TextOptions = CallOptions &
@@ -30,11 +32,11 @@ export class TextDialogue implements Dialogue {
   }
 
   async next(turn: number, signal: AbortSignal): Promise<ModelTurn> {
-    const { engine, backend, tools, sampling, template_kwargs } = this.#options;
+    const { engine, backend, tools, sampling, template_kwargs, stallMs = 0 } = this.#options;
     const fields = callFields(this.#options, turn);
     const request = {
       messages: [...this.messages],
-      ...{ tools, sampling },
+      ...{ tools, sampling, stallMs },
       ...(template_kwargs && { templateKwargs: template_kwargs }),
       ...fields,
     };
@@ -49,9 +51,14 @@ export class TextDialogue implements Dialogue {
       backendId: reply.backendId,
       waitedMs: reply.waitedMs,
       queueMs: null,
-      firstTokenMs: null,
+      firstTokenMs: reply.firstTokenMs ?? null,
       malformedCalls: new Map(),
     };
+  }
+
+  async recall(told: Told): Promise<ModelTurn> {
+    this.messages.push(told.message);
+    return modelTurnOf(told);
   }
 
   segments(): null {

@@ -12,8 +12,11 @@ import {
   type ChatOptions,
   callFields,
   type Dialogue,
+  diverged,
   type Malformed,
   type ModelTurn,
+  modelTurnOf,
+  type Told,
 } from "./dialogue.ts";
 
 type TokenOptions = CallOptions &
@@ -101,6 +104,19 @@ export class TokenDialogue implements Dialogue {
     }
   }
 
+  async recall(told: Told, signal: AbortSignal): Promise<ModelTurn> {
+    const { model } = this.#options;
+    const promptIds = await model.settle(() => [...this.#conversation.prompt()], signal);
+    const { sampled } = told;
+    if (!sampled || !Bun.deepEquals(promptIds, sampled.promptIds)) {
+      throw diverged("its prompt has other tokens now");
+    }
+    const turn = modelTurnOf(told);
+    const { ids, logprobs } = sampled;
+    const read = await model.settle(() => this.#read(ids, logprobs, promptIds), signal);
+    return { ...turn, ...read };
+  }
+
   segments(): TokenSegment[] {
     return this.#conversation.segments.map((segment) => {
       const { fork } = segment;
@@ -115,10 +131,11 @@ export class TokenDialogue implements Dialogue {
     });
   }
 
-  #take(reply: GenerateReply, promptIds: readonly number[]): ModelTurn {
+  /** What was sampled becomes part of the conversation. */
+  #read(ids: number[], logprobs: number[] | null, promptIds: readonly number[]) {
     const { tokenizer, dialect, stopIds } = this.#options.model;
     const promptEnd = tokenizer.decode(promptIds.slice(-PROMPT_END));
-    const source = MarkedText.ofIds(tokenizer, reply.tokenIds, stopIds);
+    const source = MarkedText.ofIds(tokenizer, ids, stopIds);
     const parsed = parseReply(source, {
       dialect,
       tools: this.#options.tools,
@@ -126,8 +143,8 @@ export class TokenDialogue implements Dialogue {
     });
     const message = replyMessage(parsed, dialect, this.#calls);
     this.#calls += parsed.calls.length;
-    this.#logprobs.push(reply.logprobs);
-    this.#conversation.sampled(reply.tokenIds, message);
+    this.#logprobs.push(logprobs);
+    this.#conversation.sampled(ids, message);
     const malformedCalls = new Map<string, Malformed>();
     for (const [index, { status }] of parsed.calls.entries()) {
       const id = message.tool_calls?.[index]?.id;
@@ -135,9 +152,14 @@ export class TokenDialogue implements Dialogue {
       const cut = status === "unclosed" ? "truncated" : "malformed";
       malformedCalls.set(id, { status: cut, problem: PROBLEMS[status] });
     }
-    const called = parsed.calls.length > 0 && reply.finishReason === "stop";
+    return { message, malformedCalls };
+  }
+
+  #take(reply: GenerateReply, promptIds: readonly number[]): ModelTurn {
+    const read = this.#read(reply.tokenIds, reply.logprobs, promptIds);
+    const called = read.message.tool_calls !== undefined && reply.finishReason === "stop";
     return {
-      message,
+      ...read,
       finishReason: called ? "tool_calls" : reply.finishReason,
       promptTokens: promptIds.length,
       completionTokens: reply.tokenIds.length,
@@ -149,7 +171,6 @@ export class TokenDialogue implements Dialogue {
       durationMs: reply.times.totalMs,
       queueMs: reply.times.queueMs,
       firstTokenMs: reply.times.firstTokenMs,
-      malformedCalls,
     };
   }
 }

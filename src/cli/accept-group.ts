@@ -1,10 +1,10 @@
 import { createHash, randomUUID } from "node:crypto";
 import { ServiceError } from "../errors.ts";
 import { rulesOf } from "../jobs/group.ts";
-import type { BatchSubmission } from "../pipeline/batches.ts";
-import type { GroupSubmission } from "../pipeline/groups.ts";
+import type { GroupSubmission } from "../pipeline/group-parts.ts";
+import type { BatchSubmission } from "../pipeline/live-batch.ts";
 import type { Submission } from "../pipeline/parts.ts";
-import { type BatchRequest, type GroupOrigin, splitBatch } from "../protocol/batch.ts";
+import { type BatchRequest, type GroupOrigin, isPartial, splitBatch } from "../protocol/batch.ts";
 import { type GroupRequest, splitGroup } from "../protocol/group.ts";
 import { canonicalJson, inField, parseBody } from "../protocol/parse.ts";
 import { type RolloutRequest, rolloutRequestSchema } from "../protocol/rollout.ts";
@@ -52,7 +52,11 @@ export function acceptBatchWith(acceptGroup: AcceptGroup, checkSource: (address:
       checkSource(address);
       if (body.open) throw openSource();
     }
-    const comesLater = body.open || address !== null || body.carry_from !== undefined;
+    const goesOn = (body.carry_from ?? body.series) !== undefined;
+    const comesLater = body.open || address !== null || goesOn;
+    if (isPartial(request) && (plan.unfinished === "end" || plan.unfinished === "restart")) {
+      throw thrownAway(plan.unfinished);
+    }
     if (!body.instances?.length && !comesLater) {
       const mend = 'give some, or a source, or "open": true to add them later, or carry_from';
       throw new ServiceError(
@@ -71,6 +75,7 @@ export function acceptBatchWith(acceptGroup: AcceptGroup, checkSource: (address:
         source: address,
         open: body.open ?? false,
         carryFrom: body.carry_from ?? null,
+        series: body.series ?? null,
       },
       id: id ?? randomUUID(),
       bodySha256: sha256(canonicalJson(body)),
@@ -84,6 +89,12 @@ export function acceptBatchWith(acceptGroup: AcceptGroup, checkSource: (address:
     return acceptGroup({ ...base, instance }, client);
   };
   return { acceptBatch, acceptInstances, acceptRow };
+}
+
+function thrownAway(unfinished: string): ServiceError {
+  const message = `unfinished: a paused rollout could not be gone on with after "${unfinished}"`;
+  const mend = 'use "keep" or "park", or no max_turns_per_batch and max_tokens_per_batch';
+  return new ServiceError("invalid_field", message, { field: "unfinished", mend });
 }
 
 function openSource(): ServiceError {

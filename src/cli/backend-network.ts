@@ -3,7 +3,7 @@ import { type Network, resolveAllowed } from "../lib/network.ts";
 
 /**
  * Refuses an inference server that is in none of the operator's networks, so that who may add one can't reach a
- * cloud's metadata through it. It is asked once, when one is added: who rules over its name's DNS is trusted then.
+ * cloud's metadata through it. A name is looked at again for each connection (`Backend.networks`).
  *
  * @throws ServiceError `address_forbidden`, also for a name without an address
  */

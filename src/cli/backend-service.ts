@@ -23,6 +23,7 @@ export function createBackends(
   store: Store,
   clock: Clock,
   log: Log,
+  /** What a backend's key may be taken from. */
   env: Record<string, string | undefined>,
   /** Somebody may go on now, or elsewhere. */
   changed: () => void = () => {},
@@ -30,14 +31,15 @@ export function createBackends(
 ): Backends {
   for (const row of store.backends()) {
     const { id, url, model, api_key_env, profile, model_dir, leaving, routed } = row;
-    if (routed) registry.add({ id, url, model, routed: true });
+    if (routed) registry.add({ id, url, networks, model, routed: true });
     else if (api_key_env === null || env[api_key_env]) {
       const probed = profile === null ? {} : { profile: JSON.parse(profile) as EngineProfile };
       const folder = model_dir === null ? {} : { modelDir: model_dir };
-      registry.add({ id, url, model, ...keyFrom(env, api_key_env), ...probed, ...folder });
+      const key = keyFrom(env, api_key_env);
+      registry.add({ id, url, networks, model, ...key, ...probed, ...folder });
       if (leaving !== null) registry.drain(id, leaving);
     } else {
-      const mend = `set ${api_key_env} and start again, or add the backend anew`;
+      const mend = `set ${api_key_env}, name it in --backend-key-envs, and start again; or add it anew`;
       log.warn("a backend is left out: its key is not set", { backend: id, mend });
     }
   }
@@ -55,12 +57,20 @@ export function createBackends(
       const key = keyFrom(env, api_key_env ?? null);
       const named = model === undefined ? {} : { model };
       const id = backendId(url);
-      const options = { id, ...named, ...key, engine, timeoutMs: PROBE_TIMEOUT_MS, signal };
+      const options = {
+        id,
+        networks,
+        ...named,
+        ...key,
+        engine,
+        timeoutMs: PROBE_TIMEOUT_MS,
+        signal,
+      };
       const folder = model_dir === undefined ? {} : { modelDir: resolve(model_dir) };
       if (folder.modelDir) await readModelFolder(folder.modelDir);
       const probed = await probeBackend(url, options);
       const row = { id, url, model: probed.model, api_key_env: api_key_env ?? null };
-      const backend = { id, url, ...probed, ...key, ...folder };
+      const backend = { id, url, networks, ...probed, ...key, ...folder };
       refuseAnother(registry, backend);
       const profile = JSON.stringify(probed.profile);
       const saved = {
@@ -114,15 +124,11 @@ function keyFrom(
   name: string | null,
 ): { apiKey?: string } {
   if (name === null) return {};
-  // Who adds an inference server must not have the service's own secrets sent to it.
-  if (name.startsWith("ROLLOUTD_")) {
-    const message = `the variable ${name} is the service's own`;
-    throw new ServiceError("invalid_field", message, { field: "api_key_env" });
-  }
-  const apiKey = env[name];
+  const apiKey = Object.hasOwn(env, name) ? env[name] : undefined;
   if (apiKey) return { apiKey };
-  throw new ServiceError("invalid_field", `the variable ${name} is not set in the server`, {
+  // One that is set and not for this looks the same as one that is not set.
+  throw new ServiceError("invalid_field", `the variable ${name} is not set for backends`, {
     field: "api_key_env",
-    mend: `start rolloutd serve with ${name} in its environment`,
+    mend: `start rolloutd serve with ${name} in its environment and in --backend-key-envs`,
   });
 }

@@ -9,6 +9,7 @@ import type { Clock } from "../lib/clock.ts";
 import type { Network } from "../lib/network.ts";
 import type { Store } from "../store/store.ts";
 import type { Log } from "../telemetry/log.ts";
+import { backendKeys } from "./backend-keys.ts";
 import { createBackends } from "./backend-service.ts";
 import { prorlAddresses } from "./prorl-addresses.ts";
 
@@ -38,7 +39,8 @@ export function startBalancing(
   const weights = new Weights({ desk, clock, record: weightsIn(store) });
   const plan = () => desk.plan();
   const networks = config.backend_networks.split(",") as Network[];
-  const backends = createBackends(registry, store, clock, log, process.env, plan, networks);
+  const keys = backendKeys(config, process.env);
+  const backends = createBackends(registry, store, clock, log, keys, plan, networks);
   const addresses = prorlAddresses(registry, store, clock, plan, networks);
   const watch = new BackendWatch({
     ...{ registry, clock, health, plan, probeTimeoutMs: PROBE_TIMEOUT_MS },

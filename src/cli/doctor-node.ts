@@ -16,11 +16,17 @@ export type Node = {
   canOpen(path: string): boolean;
   has(program: string): boolean;
   env: Record<string, string | undefined>;
+} & Tried;
+
+/** What only a try shows. */
+export type Tried = {
   /** Why no root file system can be laid ready by us; null where it can. */
   whyNoStage: string | null;
+  /** Why no SIF can be mounted; null where it can. */
+  whyNoSifMount: string | null;
 };
 
-export function thisNode(whyNoStage: string | null): Node {
+export function thisNode(tried: Tried): Node {
   return {
     read: (path) => (existsSync(path) ? readFileSync(path, "utf8").trim() : null),
     exists: existsSync,
@@ -34,7 +40,7 @@ export function thisNode(whyNoStage: string | null): Node {
     },
     has: (program) => Bun.which(program) !== null,
     env: process.env,
-    whyNoStage,
+    ...tried,
   };
 }
 
@@ -45,7 +51,7 @@ export function examineNode(node: Node, config: Config): Finding[] {
     networkNamespaces(node, config),
     appArmor(node),
     overlay(node, config),
-    fuse(node),
+    fuse(node, config),
     container(node),
     cgroups(),
     imageCache(config.image_cache),
@@ -107,18 +113,18 @@ export function overlay(node: Node, config: Pick<Config, "driver">): Finding {
   return { check, status: "note", detail, mend };
 }
 
-export function fuse(node: Node): Finding {
+export function fuse(node: Node, config: Pick<Config, "image_mount_bytes">): Finding {
   const check = "mounting SIFs";
-  const needs = "images are unpacked once per node instead, which is faster";
-  if (!node.canOpen("/dev/fuse")) {
-    const mend = "only for image_mount_bytes: chmod 666 /dev/fuse, by an administrator";
-    return { check, status: "ok", detail: `/dev/fuse can't be opened; ${needs}`, mend };
+  const { whyNoSifMount: why } = node;
+  if (why === null) {
+    const detail = "possible, for those larger than image_mount_bytes; the others are unpacked";
+    return { check, status: "ok", detail };
   }
-  if (node.has("squashfuse_ll") || node.has("squashfuse")) {
-    return { check, status: "ok", detail: "possible, for image_mount_bytes" };
-  }
-  const mend = "only for image_mount_bytes: install squashfuse";
-  return { check, status: "ok", detail: `there is no squashfuse; ${needs}`, mend };
+  const detail = `not possible (${why}): images are unpacked once per node, which is faster to use`;
+  if (config.image_mount_bytes === undefined) return { check, status: "ok", detail };
+  const mend =
+    "install squashfuse 0.5 and let users open /dev/fuse (mode 666), or leave image_mount_bytes out";
+  return { check, status: "missing", detail, mend };
 }
 
 export function container(node: Node): Finding {

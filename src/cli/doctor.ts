@@ -9,10 +9,11 @@ import { emptyImage } from "../sandbox/best-level.ts";
 import { createDriver } from "../sandbox/driver.ts";
 import { endSandbox } from "../sandbox/end.ts";
 import { Images } from "../sandbox/images/images.ts";
-import { whyNoStage } from "../sandbox/stage.ts";
+import { whyNoSifMount } from "../sandbox/sif-mount.ts";
+import { whyNoFuseMount, whyNoStage } from "../sandbox/stage.ts";
 import { prepareFolder } from "../store/database.ts";
 import { type Command, EXIT } from "./command.ts";
-import { examineNode, thisNode } from "./doctor-node.ts";
+import { examineNode, type Tried, thisNode } from "./doctor-node.ts";
 import type { Finding } from "./finding.ts";
 import { parseFlags, refuseExtra } from "./flags.ts";
 import { workerSettings } from "./service.ts";
@@ -46,7 +47,7 @@ ${settingsHelp()}`,
 async function examine(config: Config): Promise<Finding[]> {
   const findings = [
     dataFolder(config.data_dir),
-    ...examineNode(thisNode(await whyNoRoot(config.data_dir)), config),
+    ...examineNode(thisNode(await tried(config)), config),
     await program(config),
   ];
   const blocked = findings.some(({ status }) => status === "missing");
@@ -55,13 +56,15 @@ async function examine(config: Config): Promise<Finding[]> {
   return findings;
 }
 
-/** By the same try as the drivers'. A data folder that can't be used is told by itself. */
-async function whyNoRoot(dataDir: string): Promise<string | null> {
+/** By the same programs as the drivers'. A data folder that can't be used is told by itself. */
+async function tried(config: Config): Promise<Tried> {
   try {
+    const { dataDir, apptainer } = workerSettings(config);
     const { stage } = installAssets(join(dataDir, "assets"));
-    return await whyNoStage(stage, dataDir);
+    const whyNoMount = whyNoSifMount(apptainer) ?? (await whyNoFuseMount(stage, dataDir));
+    return { whyNoStage: await whyNoStage(stage, dataDir), whyNoSifMount: whyNoMount };
   } catch (error) {
-    return String(error);
+    return { whyNoStage: String(error), whyNoSifMount: String(error) };
   }
 }
 

@@ -38,7 +38,7 @@ export function prorlAddresses(
         const message = `address: there are ${MAX_ADDRESSES} already`;
         throw new ServiceError("invalid_field", message, { field: "address", mend });
       }
-      const backend = { id, url: address, model: "", routed: true } as const;
+      const backend = { id, url: address, networks, model: "", routed: true } as const;
       refuseAnother(registry, backend);
       const none = { api_key_env: null, model_dir: null, profile: null, leaving: null };
       const row = { id, url: address, model: "", ...none, added_ms: clock.nowMs(), routed: 1 };

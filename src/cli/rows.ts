@@ -1,11 +1,17 @@
 import { readFileSync, statSync } from "node:fs";
 import { ServiceError } from "../errors.ts";
+import { isObject } from "../lib/is-object.ts";
 import { harborRows } from "./harbor-rows.ts";
 
 export type Row = { data_source: string; [field: string]: unknown };
 
-/** Dataset rows of a JSONL file, or of a folder of Harbor tasks. @throws ServiceError `invalid_field` naming the line. */
-export function readRows(path: string): Row[] {
+/**
+ * Dataset rows of a file, as JSONL or as one JSON list, or of a folder of Harbor tasks.
+ *
+ * @param dataSource of rows that name none
+ * @throws ServiceError `invalid_field` naming the line.
+ */
+export function readRows(path: string, dataSource?: string): Row[] {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return harborRows(path);
   let text: string;
   try {
@@ -13,26 +19,46 @@ export function readRows(path: string): Row[] {
   } catch (error) {
     throw new ServiceError("invalid_field", `${path} can't be read: ${(error as Error).message}`);
   }
-  const rows: Row[] = [];
-  for (const [index, line] of text.split("\n").entries()) {
-    if (line.trim() === "") continue;
-    rows.push(parseRow(line, `${path}:${index + 1}`));
-  }
+  const rows = (text.trimStart().startsWith("[") ? listed : byLine)(text, path).map(
+    ({ row, place }) => asRow(row, place, dataSource),
+  );
   if (rows.length > 0) return rows;
   throw new ServiceError("invalid_field", `${path} has no rows`, {
     mend: "put one JSON row a line",
   });
 }
 
-function parseRow(line: string, place: string): Row {
-  let row: unknown;
+type Found = { row: unknown; place: string };
+
+function byLine(text: string, path: string): Found[] {
+  return text.split("\n").flatMap((line, index) => {
+    const place = `${path}:${index + 1}`;
+    return line.trim() === "" ? [] : [{ row: fromJson(line, place), place }];
+  });
+}
+
+function listed(text: string, path: string): Found[] {
+  const rows = fromJson(text, path) as unknown[];
+  return rows.map((row, index) => ({ row, place: `${path}[${index}]` }));
+}
+
+function fromJson(text: string, place: string): unknown {
   try {
-    row = JSON.parse(line);
+    return JSON.parse(text);
   } catch (error) {
     const message = `${place} is not valid JSON: ${(error as Error).message}`;
     throw new ServiceError("bad_json", message);
   }
-  if (typeof row === "object" && row !== null && "data_source" in row) return row as Row;
-  const mend = 'add it, for example "data_source": "deepscaler"';
+}
+
+function asRow(row: unknown, place: string, dataSource: string | undefined): Row {
+  if (!isObject(row)) {
+    const mend = "a row is a JSON object";
+    throw new ServiceError("invalid_field", `${place} is no row`, { mend });
+  }
+  // Merged datasets write null for what a row does not have.
+  const named = row.data_source ?? dataSource;
+  if (named !== undefined) return { ...row, data_source: named as string };
+  const mend = 'add it, for example "data_source": "deepscaler", or name it with --data-source';
   throw new ServiceError("invalid_field", `${place} has no data_source`, { mend });
 }

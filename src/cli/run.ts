@@ -36,7 +36,8 @@ export const runCommand: Command = {
   summary: "run the rows of a JSONL file and collect rewards and trajectories",
   help: `Usage: rolloutd run ROWS.jsonl (--server ADDRESS | --backend URL [--model NAME] | --golden) [flags]
 
-Each line of ROWS.jsonl is a dataset row; its data_source chooses the task kind. With --server the rows go
+Each line of ROWS.jsonl is a dataset row; its data_source chooses the task kind. A file may also be one JSON list
+of rows, and a folder holds Harbor tasks. With --server the rows go
 to a running service; otherwise run starts one of its own, which ends with it. The result is one line of
 JSON per rollout: row, sample, reward, error, timings and trajectory.
 
@@ -56,6 +57,7 @@ JSON per rollout: row, sample, reward, error, timings and trajectory.
                        sampling parameters; what is left out is the engine's default
   --max-turns N        calls of the model per rollout
   --run-limit-ms MS    time limit of RUN, per rollout
+  --data-source NAME   of rows that name none, as published ones often do
   --limit N            only the first N rows
   --golden             no model: scores the rows' own solutions, which must earn 1, and no work at all, which must
                        earn 0, and so checks rows, images and tests; exit code 1 where one does not
@@ -76,7 +78,7 @@ for.
       throw new UsageError("--server ADDRESS or --backend URL is needed");
     }
     const limit = values.limit === undefined ? undefined : wholeNumber("--limit", values.limit, 1);
-    const rows = readRows(path).slice(0, limit);
+    const rows = readRows(path, values["data-source"]).slice(0, limit);
     const prefix = values["id-prefix"] ?? `run-${crypto.randomUUID().slice(0, 8)}`;
     const plan = {
       prefix,
@@ -128,6 +130,7 @@ const FLAGS = {
   "max-tokens": { type: "string" },
   "max-turns": { type: "string" },
   "run-limit-ms": { type: "string" },
+  "data-source": { type: "string" },
   limit: { type: "string" },
   "id-prefix": { type: "string" },
   out: { type: "string" },

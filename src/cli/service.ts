@@ -16,6 +16,7 @@ import { endReported } from "../sandbox/end-reported.ts";
 import type { ImageSettings } from "../sandbox/images/images.ts";
 import { imageOnNode } from "../sandbox/images/on-node.ts";
 import { reapSandboxes } from "../sandbox/reaper.ts";
+import { whyNoSifMount } from "../sandbox/sif-mount.ts";
 import { watchParked } from "../sandbox/watchdog.ts";
 import { createApp } from "../server/app.ts";
 import { Gate } from "../server/gate.ts";
@@ -93,7 +94,7 @@ export async function startService(
     },
     imageOnNode: (image) => {
       const chosen = image || settings.defaultImage;
-      return chosen && imageOnNode(settings.images.cacheDir, chosen);
+      return chosen && imageOnNode(settings.images, chosen);
     },
     isTight: isMemoryTight,
     versionsSince: (ms) => weights.announcedAfter(ms),
@@ -109,6 +110,7 @@ export async function startService(
       maxSandboxesAhead: config.max_sandboxes_ahead,
       warmSandboxes: config.warm_sandboxes,
       maxQueuedJobs: config.max_queued_jobs,
+      maxPausedAlive: config.max_paused_alive,
       carryLimitMs: config.carry_limit_ms,
       cancelGraceMs: config.cancel_grace_ms,
       stallMs: config.worker_stall_ms,
@@ -222,16 +224,18 @@ export function workerSettings(config: Config): WorkerSettings {
 }
 
 export function imageSettings(config: Config): ImageSettings {
-  if (config.image_mount_bytes !== undefined && config.driver !== "apptainer") {
+  if (config.image_mount_bytes !== undefined && config.driver === "host") {
     const message = `driver=${config.driver} mounts no SIF`;
-    const mend = "leave image_mount_bytes out, or use driver=apptainer";
+    const mend = "leave image_mount_bytes out, or use another driver";
     throw new ServiceError("invalid_field", message, { field: "image_mount_bytes", mend });
   }
+  const apptainer = findApptainer(config.apptainer);
+  const canMount = config.driver !== "host" && whyNoSifMount(apptainer) === null;
   return {
     cacheDir: config.image_cache,
     maxBytes: config.image_cache_bytes,
-    mountAboveBytes: config.image_mount_bytes ?? null,
-    apptainer: findApptainer(config.apptainer),
+    mountAboveBytes: config.image_mount_bytes ?? (canMount ? config.image_cache_bytes : null),
+    apptainer,
   };
 }
 

@@ -9,7 +9,11 @@ export function taskSettings(config: Config): TaskSettings {
   return {
     modules: listed(config.tasks ?? "").map((path) => resolve(path)),
     images: keyedTexts("task_images", config.task_images ?? ""),
-    tests: { totalMs: config.tests_total_ms, memoryBytes: config.test_memory_bytes },
+    tests: {
+      totalMs: config.tests_total_ms,
+      memoryBytes: config.test_memory_bytes,
+      atOnce: config.tests_at_once,
+    },
     judge: judgeSettings(config),
     mcp: mcpSettings(config.mcp_servers),
     http: {

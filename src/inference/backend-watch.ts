@@ -2,6 +2,7 @@ import { ServiceError } from "../errors.ts";
 import { ejected, type HealthLimits, probed } from "./balance/health.ts";
 import type { Backend } from "./engine.ts";
 import type { EngineChoice } from "./engine-profile.ts";
+import { BrokenExchange, Connections, exchange } from "./exchange.ts";
 import { differenceOf } from "./one-pool.ts";
 import { type Probed, type ProbeOptions, probeBackend } from "./probe.ts";
 import type { BackendRegistry, Registered } from "./registry.ts";
@@ -19,6 +20,8 @@ export type BackendWatchOptions = {
 };
 
 const LOOK_MS = 100;
+/** Of an answer that is a sign of life only. */
+const SIGN_BYTES = 64 * 1024;
 
 /**
  * Probes backends that were taken out, and those whose answers say that they are no longer what they were.
@@ -69,11 +72,12 @@ export class BackendWatch implements Disposable {
   /** Why it can't be used now; null where it can, and then its profile is as it is now. */
   async #problemOf(entry: Registered): Promise<string | null> {
     const { backend } = entry;
-    const { id, url, model, apiKey } = backend;
+    const { id, url, model, apiKey, networks } = backend;
     const { probe = probeBackend, probeTimeoutMs: timeoutMs } = this.#options;
-    if (backend.routed) return whyUnreachable(url, timeoutMs, this.#ended.signal);
+    if (backend.routed) return whyUnreachable(backend, timeoutMs, this.#ended.signal);
+    const bounds = networks === undefined ? {} : { networks };
     const key = apiKey === undefined ? {} : { apiKey };
-    const options = { id, model, ...key, engine: choiceOf(backend), timeoutMs };
+    const options = { id, model, ...bounds, ...key, engine: choiceOf(backend), timeoutMs };
     try {
       const found = await probe(url, { ...options, signal: this.#ended.signal });
       const now = { ...backend, ...found };
@@ -89,16 +93,20 @@ export class BackendWatch implements Disposable {
 
 /** Of an address that is not known to serve anything but rollouts' calls, any answer is a sign of life. */
 async function whyUnreachable(
-  url: string,
+  { url, networks }: Backend,
   timeoutMs: number,
   ended: AbortSignal,
 ): Promise<string | null> {
+  using connections = new Connections();
+  const base = new URL(url);
+  const request = { base, networks, path: base.pathname, headers: {}, body: null };
+  const limits = { method: "GET" as const, maxReplyBytes: SIGN_BYTES, fresh: true };
   try {
     const signal = AbortSignal.any([ended, AbortSignal.timeout(timeoutMs)]);
-    const { body } = await fetch(url, { signal, redirect: "manual" });
-    await body?.cancel();
+    await exchange(connections, { ...request, ...limits }, signal);
     return null;
   } catch (error) {
+    if (error instanceof BrokenExchange && error.kind === "oversized") return null;
     return (error as Error).message;
   }
 }

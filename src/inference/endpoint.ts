@@ -1,12 +1,18 @@
 import { ServiceError } from "../errors.ts";
+import type { Network } from "../lib/network.ts";
 import type { Backend } from "./engine.ts";
 
 /** Where a backend is called, and how it is named in errors: never with its key. */
-export type Endpoint = { base: URL; apiKey: string | undefined; shown: string };
+export type Endpoint = {
+  base: URL;
+  networks?: readonly Network[] | undefined;
+  apiKey: string | undefined;
+  shown: string;
+};
 
 /** @throws ServiceError `invalid_field` for an address or a key that can't be used. */
-export function endpointOf(backend: Pick<Backend, "id" | "url" | "apiKey">): Endpoint {
-  const { id, url, apiKey } = backend;
+export function endpointOf(backend: Pick<Backend, "id" | "url" | "apiKey" | "networks">): Endpoint {
+  const { id, url, apiKey, networks } = backend;
   const base = URL.canParse(url) ? new URL(url) : undefined;
   if (base?.protocol !== "http:" && base?.protocol !== "https:") {
     throw wrong(id, "url", "must be an http: or https: URL, with /v1");
@@ -18,7 +24,7 @@ export function endpointOf(backend: Pick<Backend, "id" | "url" | "apiKey">): End
     throw wrong(id, "api_key", "must be printable ASCII without spaces");
   }
   const shown = `backend "${id}" (${base.origin}${base.pathname})`;
-  return { base, apiKey, shown };
+  return { base, networks, apiKey, shown };
 }
 
 /** `v1` is the base address; `root` what is above its `/v1`, where engines have their own routes. */

@@ -131,7 +131,8 @@ function requestOf(call: EngineCall, requestId: string) {
     all["Content-Type"] = "application/json";
     all["Content-Length"] = String(bytes.byteLength);
   }
-  const target = { base: endpoint.base, path: routeOf(endpoint, root, path) };
+  const { base, networks } = endpoint;
+  const target = { base, networks, path: routeOf(endpoint, root, path) };
   const events = onEvents && { onEvents };
   return { ...target, method, headers: all, body: bytes, maxReplyBytes, ...events };
 }

@@ -1,3 +1,4 @@
+import type { Network } from "../lib/network.ts";
 import type { EngineProfile } from "./engine-profile.ts";
 import type { SampledTokens } from "./generate.ts";
 
@@ -40,6 +41,8 @@ export type Backend = {
   id: string;
   /** Base address including `/v1`; `http:` or `https:`. */
   url: string;
+  /** Where its name may lead, looked at for each connection; anywhere without it. */
+  networks?: readonly Network[];
   model: string;
   /** Sent as a bearer token; never logged, stored in results or shown. */
   apiKey?: string;
@@ -62,6 +65,8 @@ export type ChatRequest = {
   templateKwargs?: Record<string, unknown>;
   /** Of the whole call. The job's own deadline comes through `signal`. */
   timeoutMs: number;
+  /** The longest silence within the reply. Without it, or with 0, the reply is not streamed. */
+  stallMs?: number;
   maxReplyBytes: number;
   /** Sent as `X-Session-ID` and `X-SMG-Routing-Key`, so that routers keep the trajectory together. */
   sessionId: string;
@@ -81,6 +86,8 @@ export type ChatReply = {
   /** Of the prompt, in the engine's prefix cache; null where it does not say. */
   cachedTokens?: number | null;
   durationMs: number;
+  /** From the call to the first token; null where the reply was not streamed. */
+  firstTokenMs?: number | null;
   /** Where it came from, where that was not the caller's choice. */
   backendId?: string;
   /** For leave to make the calls that it took. Units: milliseconds. */

@@ -1,8 +1,11 @@
 import http, { type IncomingHttpHeaders, type IncomingMessage } from "node:http";
 import https from "node:https";
+import { lookupWithin, type Network } from "../lib/network.ts";
 
 export type ExchangeRequest = {
   base: URL;
+  /** Where the host's name may lead when a connection is made; anywhere without it. */
+  networks?: readonly Network[] | undefined;
   path: string;
   method: "GET" | "POST";
   headers: Record<string, string>;
@@ -79,7 +82,7 @@ export function exchange(
 ): Promise<Answer> {
   signal.throwIfAborted();
   const { promise, resolve, reject } = Promise.withResolvers<Answer>();
-  const { base } = request;
+  const { base, networks } = request;
   const outgoing = (base.protocol === "https:" ? https : http).request({
     protocol: base.protocol,
     hostname: base.hostname.replace(/^\[|\]$/g, ""),
@@ -87,6 +90,7 @@ export function exchange(
     path: request.path,
     method: request.method,
     headers: request.headers,
+    ...(networks && { lookup: lookupWithin(networks) }),
     agent: request.fresh ? false : connections.for(base.protocol),
   });
   const fail = (reason: unknown) => {

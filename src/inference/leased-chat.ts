@@ -1,6 +1,7 @@
 import type { ChatReply, EngineClient } from "./engine.ts";
 import { takeTurn } from "./leased-turn.ts";
 import type { Turns } from "./turn-gate.ts";
+import { saltOf } from "./weight-salt.ts";
 
 /** So many answers of a turn may be broken off before it is given up. */
 const MAX_BROKEN_OFF = 5;
@@ -22,7 +23,8 @@ export function leasedChat(
           async call({ backend, weightVersion, stopped }, index, callSignal) {
             const requestId = index === 0 ? request.requestId : `${request.requestId}.c${index}`;
             const either = AbortSignal.any([callSignal, stopped]);
-            const answer = await engine.chat(backend, { ...request, requestId }, either);
+            const asked = { ...request, ...saltOf(backend, weightVersion), requestId };
+            const answer = await engine.chat(backend, asked, either);
             const { finishReason, promptTokens, completionTokens: sampled } = answer;
             const contextTokens = promptTokens === null ? null : promptTokens + (sampled ?? 0);
             const over = finishReason !== "abort" || ++brokenOff >= MAX_BROKEN_OFF;

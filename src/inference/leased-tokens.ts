@@ -2,6 +2,7 @@ import { ServiceError } from "../errors.ts";
 import type { GenerateReply, GenerateRequest, TokenEngine, WeightSpan } from "./generate.ts";
 import { takeTurn } from "./leased-turn.ts";
 import type { Lease, Turns } from "./turn-gate.ts";
+import { saltOf } from "./weight-salt.ts";
 
 /** So many calls of a turn may bring not one token before it is given up. */
 const MAX_EMPTY_CALLS = 5;
@@ -136,13 +137,12 @@ class SampledSoFar {
     const { sampling, requestId } = this.#request;
     const { max_tokens } = sampling;
     const left = max_tokens === undefined ? {} : { max_tokens: max_tokens - this.length };
-    const salted = weightVersion !== null && backend.profile?.salt === true;
     return {
       ...this.#request,
       promptIds: this.promptIds,
       sampling: { ...sampling, ...left },
       requestId: index === 0 ? requestId : `${requestId}.c${index}`,
-      ...(salted && { cacheSalt: `w${weightVersion}` }),
+      ...saltOf(backend, weightVersion),
     };
   }
 

@@ -1,42 +1,57 @@
+import { ServiceError } from "../errors.ts";
+import { type ChatAnswer, ChatCalls } from "./chat-calls.ts";
 import { CHAT_IDS, readChatTokens } from "./chat-tokens.ts";
 import { endpointOf } from "./endpoint.ts";
-import type { Backend, ChatReply, ChatRequest, EngineClient, Message } from "./engine.ts";
-import { callEngine, RETRY_LIMITS, type RetryLimits } from "./engine-call.ts";
-import { Connections } from "./exchange.ts";
+import type { Backend, ChatReply, ChatRequest, EngineClient, Message, Sampling } from "./engine.ts";
+import { RETRY_LIMITS, type RetryLimits } from "./engine-call.ts";
 import { readChatReply } from "./openai-reply.ts";
+import { withReasoning } from "./sent-message.ts";
 
 /**
- * A client for every OpenAI-compatible chat endpoint. Messages go in; ids come back with the text
- * where the engine's probe found `chat_ids`, and are not asked for elsewhere. Its connections are kept between calls, so a thread has one client for all its
- * rollouts.
+ * A client for every OpenAI-compatible chat endpoint. Messages go in; ids come back with the text where the
+ * engine's probe found `chat_ids`, and are not asked for elsewhere. Its connections are kept between calls,
+ * so a thread has one client for all its rollouts.
  *
  * Units: `durationMs` of a reply is the whole call, with the retries in it.
  */
 export function openAiChat(limits: RetryLimits = RETRY_LIMITS): EngineClient & Disposable {
-  const connections = new Connections();
+  const calls = new ChatCalls(limits);
   return {
     async chat(backend: Backend, request: ChatRequest, signal: AbortSignal): Promise<ChatReply> {
       const startMs = performance.now();
       const endpoint = endpointOf(backend);
-      const { sessionId, requestId, timeoutMs, maxReplyBytes } = request;
-      const call = {
-        endpoint,
-        method: "POST" as const,
-        root: "v1" as const,
-        path: "/chat/completions",
-        headers: { "X-Session-ID": sessionId, "X-SMG-Routing-Key": sessionId },
-        body: () => bodyOf(backend, request),
-        requestId,
-        timeoutMs,
-        maxReplyBytes,
+      const { sessionId, requestId, timeoutMs, stallMs = 0, maxReplyBytes } = request;
+      const headers = { "X-Session-ID": sessionId, "X-SMG-Routing-Key": sessionId };
+      const ask = (sampling: Sampling) => {
+        const body = bodyOf(backend, { ...request, sampling });
+        const call = { endpoint, headers, body, requestId, timeoutMs, maxReplyBytes };
+        return calls.ask(call, stallMs, signal);
       };
-      const value = await callEngine(connections, call, limits, signal);
+      const { value, firstTokenMs } = await withinContext(ask, request.sampling);
       const reply = readChatReply(endpoint.shown, value);
       if (givesIds(backend)) reply.tokens = readChatTokens(endpoint.shown, value);
-      return { ...reply, durationMs: performance.now() - startMs };
+      return { ...reply, firstTokenMs, durationMs: performance.now() - startMs };
     },
-    [Symbol.dispose]: () => connections[Symbol.dispose](),
+    [Symbol.dispose]: () => calls[Symbol.dispose](),
   };
+}
+
+/**
+ * Some engines refuse a prompt that would fit where `max_tokens` more would not. Without a number they take
+ * what the context leaves, which is less then.
+ */
+async function withinContext(
+  ask: (sampling: Sampling) => Promise<ChatAnswer>,
+  sampling: Sampling,
+): Promise<ChatAnswer> {
+  const { max_tokens, ...rest } = sampling;
+  try {
+    return await ask(sampling);
+  } catch (error) {
+    const isFull = error instanceof ServiceError && error.code === "context_exhausted";
+    if (!isFull || max_tokens === undefined) throw error;
+  }
+  return ask(rest);
 }
 
 function givesIds({ profile }: Backend): boolean {
@@ -47,13 +62,12 @@ function bodyOf(backend: Backend, request: ChatRequest) {
   const { messages, tools, sampling, templateKwargs, cacheSalt } = request;
   return {
     model: backend.model,
-    messages: messages.map(sendable),
+    messages: messages.map((message) => withReasoning(sendable(message))),
     ...(tools.length > 0 && { tools }),
     ...sampling,
     ...(templateKwargs && { chat_template_kwargs: templateKwargs }),
     ...(givesIds(backend) && CHAT_IDS),
     ...(cacheSalt !== undefined && { cache_salt: cacheSalt }),
-    stream: false,
   };
 }
 

@@ -35,12 +35,13 @@ export async function identify(
 ): Promise<Identity> {
   if (engine === "text")
     return { ...UNKNOWN, ...chooseModel(probe, await listModels(probe), model) };
-  const [models, version, info, server, weights] = await Promise.all([
+  const [models, version, info, server, weights, vllmWeights] = await Promise.all([
     listModels(probe).catch((error) => error as unknown),
     getFields(probe, "/version"),
     getFields(probe, "/get_model_info"),
     getFields(probe, "/server_info"),
     getFields(probe, "/get_weight_version"),
+    getFields(probe, "/weight_info"),
   ]);
   const isVllm = asText(version.version) !== null;
   const isSglang = asText(info.model_path) !== null;
@@ -48,7 +49,10 @@ export async function identify(
   const told = {
     kind,
     version: asText(version.version) ?? asText(server.version),
-    weightVersion: asText(weights.weight_version) ?? asText(info.weight_version),
+    weightVersion: [weights, info, vllmWeights].reduce<string | null>(
+      (found, fields) => found ?? asText(fields.weight_version),
+      null,
+    ),
   };
   if (!Array.isArray(models)) {
     refusal(models);

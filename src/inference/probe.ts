@@ -1,3 +1,4 @@
+import type { Network } from "../lib/network.ts";
 import { endpointOf } from "./endpoint.ts";
 import type { EngineChoice, EngineProfile } from "./engine-profile.ts";
 import { Connections } from "./exchange.ts";
@@ -11,6 +12,7 @@ export type ProbeOptions = {
   id?: string;
   model?: string;
   apiKey?: string;
+  networks?: readonly Network[];
   /** `text` generates nothing and leaves token ids aside; `auto` is the default. */
   engine?: EngineChoice;
   /** Of each request. */
@@ -28,9 +30,11 @@ export type Probed = { model: string; profile: EngineProfile };
  * or the kind of engine can't be used.
  */
 export async function probeBackend(url: string, options: ProbeOptions): Promise<Probed> {
-  const { id = "new", model, apiKey, engine = "auto", timeoutMs, signal } = options;
+  const { id = "new", model, apiKey, networks, engine = "auto", timeoutMs, signal } = options;
   using connections = new Connections();
-  const backend = { id, url, model: model ?? "", ...(apiKey !== undefined && { apiKey }) };
+  const bounds = networks === undefined ? {} : { networks };
+  const key = apiKey === undefined ? {} : { apiKey };
+  const backend = { id, url, model: model ?? "", ...bounds, ...key };
   const endpoint = endpointOf(backend);
   const probe: Probe = { connections, endpoint, backend, timeoutMs, signal };
   const identity = await identify(probe, model, engine);

@@ -8,7 +8,7 @@ const MAX_MESSAGE_CHARS = 500;
  * How engines say that prompt and answer don't fit the context.
  *
  * Source: vLLM ("This model's maximum context length is", "longer than the maximum model length", a
- * negative `max_tokens` where it computes one), SGLang ("longer than the model's context length",
+ * negative `max_tokens` where it computes one, "cannot be greater than max_model_len"), SGLang ("longer than the model's context length",
  * "exceeds the maximum allowed length"), llama.cpp ("exceeds the available context size"), OpenAI
  * (the code).
  */
@@ -19,6 +19,7 @@ const CONTEXT_TEXTS = [
   /exceeds? (the )?(model's )?(available |maximum )?context (length|size|window)/i,
   /exceeds the maximum allowed (input )?length/i,
   /max_tokens must be at least 1, got -\d/i,
+  /max_tokens=\d+ cannot be greater than max_model_len/i,
 ];
 const CONTEXT_STATUSES = new Set([400, 413, 422]);
 
@@ -43,6 +44,11 @@ const MISSING = new Set([404, 405, 422]);
 /** Whether the engine does not know the route, the model or the form that its probe found. */
 export function isUnknownThere({ cause }: ServiceError): boolean {
   return cause instanceof Refused && MISSING.has(cause.status);
+}
+
+/** With what it was refused; null where no answer of the engine's says that. */
+export function refusedWith({ cause }: ServiceError): number | null {
+  return cause instanceof Refused ? cause.status : null;
 }
 
 /** What an answer other than 2xx means. */

@@ -59,7 +59,7 @@ export async function callStreamed(
   try {
     const { body } = await askEngine(connections, { ...call, onEvents }, limits, ended.signal);
     if (!pieces.began) pieces.value = parseReply(call.endpoint.shown, body) as Json;
-    else if (!pieces.ended) {
+    else if (!pieces.ended && !pieces.isWhole) {
       const message = `${call.endpoint.shown}: the stream ended without its end`;
       throw new ServiceError("engine_unreachable", message);
     }
@@ -91,6 +91,10 @@ class Pieces {
 
   get count(): number {
     return this.value === null ? 0 : this.#streamed.count(this.value);
+  }
+
+  get isWhole(): boolean {
+    return this.value !== null && this.#streamed.isWhole?.(this.value) === true;
   }
 
   push(chunk: Uint8Array): void {

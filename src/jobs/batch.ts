@@ -12,8 +12,14 @@ export type BatchPlan = {
   };
   /** Which informative groups count: the first that are complete, or the first that were begun. */
   keep: "cheapest" | "first_started";
-  /** What becomes of groups that are under way when the goal is reached. */
-  unfinished: "end" | "keep" | "restart";
+  /**
+   * What becomes of groups that are under way when the goal is reached: they end; their rollouts go on where they are;
+   * wait at their turn, with their record alone; or are ended, and those of a group that is gone on with begin anew.
+   */
+  unfinished: "end" | "keep" | "park" | "restart";
+  /** What a rollout may do for this batch; then it waits for the next one. Absent or null: as much as it likes. */
+  maxTurns?: number | null;
+  maxTokens?: number | null;
   /** Rollouts at once; null where the pools alone decide. */
   maxRollouts: number | null;
   /**

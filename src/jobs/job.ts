@@ -57,7 +57,7 @@ export type Job = {
   numAttempts: number;
   /** The failures that were followed by another attempt, oldest first. */
   failures: AttemptFailure[];
-  /** A job that failed waits until then before it is tried again; null where it may start. */
+  /** A job that failed waits until then before it is tried again; null where it may start; see `isPaused`. */
   notBeforeMs: number | null;
   ending: Ending | null;
   /** What to say about the end besides, where its asker gave a reason. */
@@ -123,6 +123,14 @@ export function createJob(
 
 export function isFinal(job: Pick<Job, "state">): boolean {
   return job.state !== "pending" && job.state !== "active";
+}
+
+/** In place of a time that does not come by itself. Units: milliseconds. */
+export const NEVER_MS = Number.MAX_SAFE_INTEGER;
+
+/** Whether it waits for another batch to go on with it. No time of its own runs meanwhile. */
+export function isPaused({ state, notBeforeMs }: Pick<Job, "state" | "notBeforeMs">): boolean {
+  return state === "pending" && notBeforeMs === NEVER_MS;
 }
 
 export function stageLimitMs(job: Job): number {

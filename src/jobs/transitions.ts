@@ -1,6 +1,6 @@
 import { type ErrorBody, errorBodyOf } from "../errors.ts";
 import type { Ending, Job, Stage, Visit } from "./job.ts";
-import { activeLeftMs, isFinal, stageLimitMs } from "./job.ts";
+import { activeLeftMs, isFinal, isPaused, NEVER_MS, stageLimitMs } from "./job.ts";
 import { backoffMs, isWorthRetrying } from "./retry.ts";
 
 export type JobEvent =
@@ -9,6 +9,13 @@ export type JobEvent =
   | { type: "stage_failed"; error: ErrorBody }
   /** While the job waited for the stage that was to work in it. */
   | { type: "sandbox_lost"; error: ErrorBody }
+  /**
+   * It has used up what it may do for its batch, or the batch is over: it waits for the next one. `alive` where it
+   * stays in a thread at its turn; otherwise only its record does.
+   */
+  | { type: "paused"; alive: boolean }
+  /** Another batch goes on with it, with what was left of its time when it was paused. */
+  | { type: "continued"; leftMs: number }
   /** A cancel, a passed deadline or a shutdown: the first rung of the ladder. */
   | { type: "end_requested"; ending: Ending; reason?: string }
   /** The service starts and finds the job as its predecessor left it. */
@@ -46,6 +53,11 @@ export function transition(job: Job, event: JobEvent, nowMs: number): Job {
     case "sandbox_lost":
       expect(job, "pending", event);
       return failAttempt(settle(job, nowMs), event.error, nowMs);
+    case "paused":
+      return pause(job, event.alive, nowMs);
+    case "continued":
+      if (!isPaused(job)) throw new Error(`job ${job.id}: continued, but it is not paused`);
+      return { ...job, notBeforeMs: null, sinceMs: nowMs, deadlineMs: nowMs + event.leftMs };
     case "end_requested":
       return requestEnd(job, event, nowMs);
     case "recovered":
@@ -55,7 +67,28 @@ export function transition(job: Job, event: JobEvent, nowMs: number): Job {
 
 function stageDeadlineMs(job: Job, nowMs: number): number {
   const leftMs = activeLeftMs(job) ?? Number.POSITIVE_INFINITY;
-  return Math.min(nowMs + Math.min(stageLimitMs(job), leftMs), job.deadlineMs);
+  const stageLeftMs = stageLimitMs(job) - spentBeforeMs(job);
+  return Math.min(nowMs + Math.min(stageLeftMs, leftMs), job.deadlineMs);
+}
+
+/** The work of this attempt in this stage before it was paused. */
+function spentBeforeMs({ visits, attempt, stage }: Job): number {
+  let spentMs = 0;
+  for (const [of, where, , startedMs, endedMs] of visits) {
+    if (of === attempt && where === stage) spentMs += (endedMs ?? startedMs) - startedMs;
+  }
+  return spentMs;
+}
+
+function pause(job: Job, alive: boolean, nowMs: number): Job {
+  if (isFinal(job) || job.ending !== null) {
+    throw new Error(`job ${job.id}: paused in ${job.stage}/${job.state}`);
+  }
+  const settled = settle(job, nowMs);
+  const held: Job = alive
+    ? { ...settled, state: "pending", stageDeadlineMs: null }
+    : startAgain(settled, nowMs);
+  return { ...held, notBeforeMs: NEVER_MS, deadlineMs: NEVER_MS };
 }
 
 type EndRequest = Extract<JobEvent, { type: "end_requested" }>;
@@ -113,6 +146,7 @@ function recover(job: Job, event: Extract<JobEvent, { type: "recovered" }>, nowM
   if (isFinal(job)) return job;
   const wasActive = job.state === "active";
   const crashes = job.crashes + (wasActive ? 1 : 0);
+  if (isPaused(job)) return job.stage === "init" ? job : pause(job, false, nowMs);
   if (job.ending === "cancel") return conclude({ ...job, crashes }, nowMs);
   if (crashes > event.maxCrashes) {
     const message = `the service died ${crashes} times while this job was active; it is not tried again`;
@@ -158,7 +192,8 @@ function finish(job: Job, state: Job["state"], error: ErrorBody | null, nowMs: n
 
 /** Books the time since the last change on the stage's queue or on its work. */
 function settle(job: Job, nowMs: number): Job {
-  const elapsedMs = Math.max(0, nowMs - job.sinceMs);
+  // A pause is neither queue nor work.
+  const elapsedMs = isPaused(job) ? 0 : Math.max(0, nowMs - job.sinceMs);
   const timing = job.timings[job.stage];
   const booked =
     job.state === "pending"
@@ -200,7 +235,8 @@ function passedLimit(job: Job): string {
     return `its limit of ${limits.totalMs} ms in total`;
   }
   const stageMs = stageLimitMs(job);
-  if (stageDeadlineMs - sinceMs < stageMs) return `its limit of ${limits.activeMs} ms of work`;
+  if (stageDeadlineMs - sinceMs < stageMs - spentBeforeMs(job))
+    return `its limit of ${limits.activeMs} ms of work`;
   return `the stage's limit of ${stageMs} ms`;
 }
 

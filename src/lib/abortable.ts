@@ -4,6 +4,7 @@ export function abortable<T>(
   ...signals: (AbortSignal | undefined)[]
 ): Promise<T> {
   const present = signals.filter((signal) => signal !== undefined);
+  if (present.length === 0) return promise;
   const aborted = present.find((signal) => signal.aborted);
   if (aborted) {
     promise.catch(() => {});
@@ -27,7 +28,16 @@ export function abortable<T>(
 export function atMost<T, F>(promise: Promise<T>, ms: number, fallback: F): Promise<T | F> {
   return new Promise<T | F>((resolve, reject) => {
     const timer = setTimeout(() => resolve(fallback), ms);
-    promise.then(resolve, reject).finally(() => clearTimeout(timer));
+    promise.then(
+      (value) => {
+        clearTimeout(timer);
+        resolve(value);
+      },
+      (error) => {
+        clearTimeout(timer);
+        reject(error);
+      },
+    );
   });
 }
 

@@ -1,3 +1,5 @@
+const NOTHING = Buffer.alloc(0);
+
 /**
  * Keeps the first and the last bytes of a stream of any length, in at most `maxBytes` of memory.
  * Memory grows with what arrives, not with the limit.
@@ -5,10 +7,10 @@
 export class BoundedOutput {
   readonly #headLimit: number;
   readonly #tailLimit: number;
-  #head = Buffer.alloc(0);
+  #head = NOTHING;
   #headLength = 0;
   /** A ring once it is full: `#tailEnd` is where the next byte goes. */
-  #tail = Buffer.alloc(0);
+  #tail = NOTHING;
   #tailLength = 0;
   #tailEnd = 0;
   #total = 0;
@@ -16,6 +18,10 @@ export class BoundedOutput {
   constructor(maxBytes: number) {
     this.#headLimit = Math.ceil(maxBytes / 2);
     this.#tailLimit = Math.floor(maxBytes / 2);
+  }
+
+  get isEmpty(): boolean {
+    return this.#total === 0;
   }
 
   get cutBytes(): number {
@@ -57,12 +63,13 @@ export class BoundedOutput {
   /** The two ends. Without a cut they are one and `tail` is empty. */
   parts(): { head: Buffer; tail: Buffer } {
     const head = this.#head.subarray(0, this.#headLength);
+    if (this.#tailLength === 0) return { head, tail: NOTHING };
     const wrapped = this.#tailLength === this.#tail.length;
     const tail = wrapped
       ? Buffer.concat([this.#tail.subarray(this.#tailEnd), this.#tail.subarray(0, this.#tailEnd)])
       : this.#tail.subarray(0, this.#tailLength);
     if (this.cutBytes > 0) return { head, tail };
-    return { head: Buffer.concat([head, tail]), tail: Buffer.alloc(0) };
+    return { head: Buffer.concat([head, tail]), tail: NOTHING };
   }
 
   /** As UTF-8, invalid bytes replaced, the cut stated; `clean` sees each end by itself. */

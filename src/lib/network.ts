@@ -1,5 +1,5 @@
 import { lookup } from "node:dns/promises";
-import { BlockList, isIP } from "node:net";
+import { BlockList, isIP, type LookupFunction } from "node:net";
 import { ServiceError } from "../errors.ts";
 
 export const NETWORKS = ["loopback", "private", "public"] as const;
@@ -56,17 +56,35 @@ export function networkOf(address: string): Network | null {
  * @throws ServiceError `address_forbidden` where any of the host's addresses is in no allowed network
  */
 export async function resolveAllowed(url: URL, allowed: readonly Network[]): Promise<string> {
-  const host = url.hostname.replace(/^\[|\]$/g, "");
-  const found = isIP(host) ? [{ address: host }] : await lookup(host, { all: true });
+  const [first] = await addressesOf(url.hostname.replace(/^\[|\]$/g, ""), allowed);
+  if (!first) throw new ServiceError("address_forbidden", `${url.host} has no address`);
+  return first.address;
+}
+
+/**
+ * For `lookup` of a connection: what the name is called by at that moment has to be allowed, whatever it was before.
+ * A host that is an address already is not looked up, so it has to be checked by itself, once.
+ */
+export function lookupWithin(allowed: readonly Network[]): LookupFunction {
+  return (host, _options, done) => {
+    addressesOf(host, allowed).then(
+      (found) => done(null, found),
+      (error: Error) => done(error, []),
+    );
+  };
+}
+
+async function addressesOf(host: string, allowed: readonly Network[]) {
+  const found = isIP(host)
+    ? [{ address: host, family: isIP(host) }]
+    : await lookup(host, { all: true });
   for (const { address } of found) {
     const network = networkOf(address);
     if (network === null || !allowed.includes(network)) {
-      const message = `${url.host} is at ${address}, which is in no allowed network`;
+      const message = `${host} is at ${address}, which is in no allowed network`;
       const mend = `only ${allowed.join(" and ")} addresses may be called; the operator can change it`;
       throw new ServiceError("address_forbidden", message, { mend });
     }
   }
-  const [first] = found;
-  if (!first) throw new ServiceError("address_forbidden", `${url.host} has no address`);
-  return first.address;
+  return found;
 }

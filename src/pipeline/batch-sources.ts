@@ -3,7 +3,7 @@ import { pause } from "../lib/abortable.ts";
 import { type Line, type LinePosition, readLines } from "../lib/line-page.ts";
 import type { BatchRow } from "../store/tables.ts";
 import type { Batches } from "./batches.ts";
-import type { GroupSubmission } from "./groups.ts";
+import type { GroupSubmission } from "./group-parts.ts";
 
 /** Rows that one step takes in, so that nobody waits for it. */
 const PAGE_ROWS = 50;

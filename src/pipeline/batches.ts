@@ -1,70 +1,27 @@
 import { type ErrorBody, errorBodyOf, ServiceError } from "../errors.ts";
+import type { Allowance } from "../jobs/allowance.ts";
 import {
   type BatchGroup,
-  type BatchPlan,
   type BatchState,
   deliverable,
   groupsWanted,
   informativeShare,
   unneeded,
 } from "../jobs/batch.ts";
-import type { Clock } from "../lib/clock.ts";
-import type { Store } from "../store/store.ts";
 import type { BatchRow } from "../store/tables.ts";
-import type { EventFeed } from "./event-feed.ts";
-import { freeId } from "./free-id.ts";
-import type { GroupNews, GroupSubmission, Groups } from "./groups.ts";
+import { addGroups, sourceOf } from "./batch-instances.ts";
+import { allowanceIn, allStand, isFullOfPauses } from "./batch-pauses.ts";
+import { CarryOver } from "./carry-over.ts";
+import type { GroupNews, GroupSubmission } from "./group-parts.ts";
+import { type BatchParts, type BatchSubmission, type LiveBatch, loadBatch } from "./live-batch.ts";
 import { Waiters } from "./waiters.ts";
 
-export type BatchSubmission = {
-  id: string;
-  bodySha256: string;
-  plan: BatchPlan;
-  /** What its groups are made from besides their instance; kept for the instances that come later. */
-  base: unknown;
-  /** Who submitted it: its rollouts take their share of the slots from this client's. */
-  client: string;
-  groups: GroupSubmission[];
-  /** More instances are to come. */
-  open: boolean;
-  /** Where they are read from, a path or URL; null where they are given. */
-  source: string | null;
-  /** A batch that is over and whose unfinished groups this one goes on with. */
-  carryFrom: string | null;
-};
-
-/** What the batches need of the scheduler. All but `operate` is for use inside a tick. */
-export type BatchParts = {
-  store: Store;
-  clock: Clock;
-  groups: Groups;
-  feed: EventFeed;
-  operate<T>(work: () => T): Promise<T>;
-  afterCommit(effect: () => void): void;
-  /** How many weight versions were announced after that moment. */
-  versionsSince(ms: number): number;
-  /** How many more rollouts of a client the pools up to RUN could take. */
-  room(client: string): number;
-  settings: { carryLimitMs: number; maxQueuedJobs: number };
-};
+const GIVE_MORE = "give more instances, or ask for fewer groups";
+const GO_ON =
+  "go on with them in the next batch, by series or carry_from; or let them do more for each";
 
 /** With fewer groups that wait, a batch asks its source for more. */
 const WAITING_LOW = 50;
-
-/** A batch that is under way. */
-type LiveBatch = {
-  row: BatchRow;
-  plan: BatchPlan;
-  client: string;
-  /** Groups that have not been begun. */
-  waiting: number;
-  begun: Map<number, BatchGroup>;
-  decided: number;
-  informative: number;
-  failed: number;
-  delivered: number;
-  tokens: number;
-};
 
 /**
  * Batches under way: it begins groups as slots free up, hands over informative ones, and ends what nobody needs
@@ -75,13 +32,13 @@ export class Batches {
   readonly waiters = new Waiters();
   readonly #parts: BatchParts;
   readonly #live = new Map<number, LiveBatch>();
-  readonly #expiries = new Map<number, Timer>();
+  readonly #carry: CarryOver;
   #ask: (row: BatchRow) => void = () => {};
 
   constructor(parts: BatchParts) {
     this.#parts = parts;
     for (const row of parts.store.batches.running()) this.#load(row);
-    for (const row of parts.store.batches.carrying()) this.#expireLater(row);
+    this.#carry = new CarryOver(parts);
     parts.groups.listen((news) => this.#hear(news));
   }
 
@@ -91,12 +48,12 @@ export class Batches {
   }
 
   stop(): void {
-    for (const timer of this.#expiries.values()) clearTimeout(timer);
+    this.#carry.stop();
   }
 
   /** Resolves when the batch is durable. */
   submit(submission: BatchSubmission): Promise<{ id: string; created: boolean }> {
-    const { store, clock } = this.#parts;
+    const { store, clock, groups } = this.#parts;
     return this.#parts.operate(() => {
       const { id, bodySha256, plan, base, client, open } = submission;
       const known = store.batches.byId(id);
@@ -106,20 +63,21 @@ export class Batches {
         throw new ServiceError("id_conflict", message, { field: "id", mend });
       }
       if (known) return { id, created: false };
-      const from = submission.carryFrom === null ? null : this.#carrier(submission.carryFrom);
+      const from = this.#carrier(submission);
       this.#expectRoom(submission.groups.length);
       const source = sourceOf(submission, from);
       const closed = open || source !== null ? 0 : 1;
       const row = store.batches.insert({
-        ...{ id, body_sha256: bodySha256, closed, source },
+        ...{ id, body_sha256: bodySha256, closed, source, series: submission.series },
         options: JSON.stringify({ plan, base, client }),
         created_ms: clock.nowMs(),
       });
-      if (from) this.#adopt(from, row);
+      if (from) this.#carry.adopt(from, row);
       // Else two batches would read on from the same place.
       if (from && source === from.source) store.batches.update(from.seq, { closed: 1 });
-      this.#add(row, submission.groups);
+      addGroups(this.#parts, row, submission.groups);
       this.#load(row);
+      for (const seq of this.#live.get(row.seq)?.begun.keys() ?? []) groups.goOn(seq);
       return { id, created: true };
     });
   }
@@ -159,7 +117,7 @@ export class Batches {
         });
       }
       this.#expectRoom(fresh.length);
-      this.#add(row, fresh);
+      addGroups(this.#parts, row, fresh);
       batch.waiting += fresh.length;
       if (close) {
         batch.row = { ...batch.row, closed: 1 };
@@ -177,7 +135,7 @@ export class Batches {
     return this.#parts.operate(() => {
       const batch = this.#live.get(seq);
       if (!batch) return;
-      this.#add(batch.row, groups);
+      addGroups(this.#parts, batch.row, groups);
       batch.waiting += groups.length;
       const change = { source, closed: ended ? 1 : 0 };
       batch.row = { ...batch.row, ...change };
@@ -201,7 +159,7 @@ export class Batches {
       const batch = this.#live.get(row.seq);
       if (batch)
         this.#finish(batch, "cancelled", errorBodyOf("cancelled", "the batch was cancelled"));
-      else this.#drop(row, "cancelled");
+      else this.#carry.drop(row, "cancelled");
       return this.#find(id);
     });
   }
@@ -262,8 +220,16 @@ export class Batches {
     this.#begin(batch, needed);
     if (batch.row.source !== null && !batch.row.closed && batch.waiting < WAITING_LOW)
       this.#ask(batch.row);
-    const nothingLeft = batch.begun.size === 0 && batch.waiting === 0;
-    if (nothingLeft && batch.row.closed) this.#exhaust(batch);
+    const mayBegin = batch.waiting > 0 || !batch.row.closed;
+    const isOver = !mayBegin || isFullOfPauses(batch, needed, groups);
+    if (isOver && allStand(batch, groups)) this.#exhaust(batch);
+  }
+
+  /** What a member of a group may do in RUN for its batch, and whether it may wait in its sandbox for the next one. */
+  allowance(groupSeq: number): { allowance: Allowance | null; stays: boolean } {
+    const { store, groups } = this.#parts;
+    const seq = groups.batchOf(groupSeq);
+    return allowanceIn(store, seq, seq === null ? undefined : this.#live.get(seq));
   }
 
   /** Begins as many groups as there is room for and need of. */
@@ -273,7 +239,7 @@ export class Batches {
     const { plan } = batch;
     const share = informativeShare(batch, plan.expectedShare);
     const wanted = groupsWanted(plan, needed, [...batch.begun.values()], share);
-    if (wanted === 0) return;
+    if (wanted === 0 || isFullOfPauses(batch, needed, groups)) return;
     let free = Math.min(room(batch.client), this.#allowed(batch));
     for (let begun = 0; begun < wanted && free > 0; begun++) {
       const row = store.batches.waiting(batch.row.seq, 1)[0];
@@ -319,9 +285,11 @@ export class Batches {
   }
 
   #exhaust(batch: LiveBatch): void {
-    const { delivered, plan, decided } = batch;
-    const message = `its instances gave ${delivered} informative groups, the goal is ${plan.goal.groups}; ${decided} groups were decided`;
-    const mend = "give more instances, or ask for fewer groups";
+    const { delivered, plan, decided, begun } = batch;
+    const paused = [...begun.values()].filter(({ complete }) => !complete).length;
+    const rest = paused === 0 ? "" : `; ${paused} have used up what they may do for this batch`;
+    const message = `its instances gave ${delivered} informative groups, the goal is ${plan.goal.groups}; ${decided} groups were decided${rest}`;
+    const mend = paused === 0 ? GIVE_MORE : GO_ON;
     this.#finish(batch, "exhausted", { ...errorBodyOf("batch_exhausted", message), mend });
   }
 
@@ -342,93 +310,19 @@ export class Batches {
       ...(error ? { error: JSON.stringify(error) } : {}),
     });
     const carries = plan.unfinished !== "end" && state !== "cancelled" && state !== "failed";
-    if (!carries) this.#drop(row, state === "cancelled" ? "cancelled" : "ended");
+    if (!carries) this.#carry.drop(row, state === "cancelled" ? "cancelled" : "ended");
     else {
       if (plan.unfinished === "restart") for (const seq of begun.keys()) groups.park(seq);
-      this.#expireLater({ ...row, ...finished });
+      if (plan.unfinished === "park") for (const seq of begun.keys()) groups.putAside(seq);
+      this.#carry.expireLater({ ...row, ...finished });
     }
     store.groupEvents.batchEnded(row);
     afterCommit(() => this.waiters.notify(row.id));
     afterCommit(() => feed.publishEnd({ kind: "batch", state }));
   }
 
-  /** Ends every group of a batch that is not over. */
-  #drop(row: BatchRow, state: "ended" | "cancelled"): void {
-    const { store, groups, clock } = this.#parts;
-    const why = state === "cancelled" ? "the batch was cancelled" : "the batch is over";
-    const begun = store.batches.begun(row.seq).filter(({ finished_ms }) => finished_ms === null);
-    for (const { seq } of begun) groups.end(seq, state, why);
-    const error = errorBodyOf(state === "cancelled" ? "cancelled" : "not_needed", why);
-    store.batches.endWaiting(row.seq, state, JSON.stringify(error), clock.nowMs());
-    clearTimeout(this.#expiries.get(row.seq));
-    this.#expiries.delete(row.seq);
-  }
-
-  /** What no other batch has taken over in time is ended. */
-  #expireLater(row: BatchRow): void {
-    const { settings, clock, operate, store } = this.#parts;
-    const inMs = (row.finished_ms ?? 0) + settings.carryLimitMs - clock.nowMs();
-    const expire = () => {
-      this.#expiries.delete(row.seq);
-      operate(() => this.#drop(row, "ended"));
-    };
-    if (store.batches.carries(row.seq)) {
-      this.#expiries.set(row.seq, setTimeout(expire, Math.max(0, inMs)));
-    }
-  }
-
-  #carrier(id: string): BatchRow {
-    const row = this.#find(id, "carry_from");
-    if (row.state !== "running") return row;
-    throw new ServiceError("invalid_field", `batch "${id}" is still running`, {
-      field: "carry_from",
-      mend: "wait for its end, or cancel it",
-    });
-  }
-
-  /** Its unfinished groups, and informative ones that it did not need, are the new batch's first ones. */
-  #adopt(from: BatchRow, to: BatchRow): void {
-    const { store, groups } = this.#parts;
-    for (const { seq } of store.batches.begun(from.seq)) groups.move(seq, to.seq);
-    store.batches.adopt(from.seq, to.seq);
-    clearTimeout(this.#expiries.get(from.seq));
-    this.#expiries.delete(from.seq);
-  }
-
-  #add(row: BatchRow, submissions: GroupSubmission[]): void {
-    const { store, groups } = this.#parts;
-    let position = store.batches.nextPosition(row.seq);
-    for (const submission of submissions) {
-      const taken = (id: string) => store.groups.byId(id) !== null;
-      const id = freeId(`${row.id}-${position}`, taken);
-      const { template } = submission;
-      const labels = { batch: row.id, ...template.row.labels };
-      const labelled = { ...template, row: { ...template.row, labels } };
-      const place = { seq: row.seq, position: position++ };
-      groups.insert({ ...submission, id, template: labelled }, place);
-    }
-  }
-
   #load(row: BatchRow): void {
-    const { store, groups } = this.#parts;
-    const { plan, client } = JSON.parse(row.options) as { plan: BatchPlan; client: string };
-    const begun = store.batches.begun(row.seq).map((group): [number, BatchGroup] => {
-      const { seq, position, informative } = group;
-      const place = { seq, position: position ?? 0, startedMs: group.started_ms ?? 0 };
-      const complete = informative === 1;
-      const known = complete ? true : groups.informative(seq);
-      return [seq, { ...place, informative: known, complete }];
-    });
-    const counts = { waiting: 0, decided: 0, informative: 0, failed: 0 };
-    for (const { state, informative, count } of store.batches.groupCounts(row.seq)) {
-      if (state === "waiting" || state === "carried") counts.waiting += count;
-      if (state === "failed") counts.failed += count;
-      if (informative !== null) counts.decided += count;
-      if (informative === 1) counts.informative += count;
-    }
-    const { delivered, tokens } = store.batches.deliveries(row.seq);
-    const batch = { row, plan, client, begun: new Map(begun), ...counts, delivered, tokens };
-    this.#live.set(row.seq, batch);
+    this.#live.set(row.seq, loadBatch(this.#parts, row));
   }
 
   #expectRoom(count: number): void {
@@ -439,18 +333,16 @@ export class Batches {
     throw new ServiceError("queue_full", message, { mend: "give the rest later" });
   }
 
+  #carrier({ carryFrom, series }: BatchSubmission): BatchRow | null {
+    if (carryFrom !== null)
+      return this.#carry.carrier(this.#find(carryFrom, "carry_from"), "carry_from");
+    const last = series === null ? null : this.#parts.store.batches.lastOfSeries(series);
+    return last && this.#carry.carrier(last, "series");
+  }
+
   #find(id: string, field = "id"): BatchRow {
     const row = this.#parts.store.batches.byId(id);
     if (row) return row;
     throw new ServiceError("not_found", `there is no batch "${id}"`, { field });
   }
-}
-
-/** A batch that is given nothing of its own goes on in the source of the one that it carries on. */
-function sourceOf(
-  { source, groups, open }: Pick<BatchSubmission, "source" | "groups" | "open">,
-  from: BatchRow | null,
-): string | null {
-  if (source !== null) return JSON.stringify({ address: source, offset: 0, line: 0 });
-  return groups.length > 0 || open || !from || from.closed ? null : from.source;
 }

@@ -1,67 +1,14 @@
 import { type ErrorBody, errorBodyOf, ServiceError } from "../errors.ts";
-import {
-  begin,
-  decide,
-  type Group,
-  type GroupPlan,
-  type GroupRules,
-  type GroupState,
-  isInformative,
-  rulesOf,
-  settle,
-} from "../jobs/group.ts";
-import { groupOf, memberEnd, toMember } from "../jobs/members.ts";
-import type { Clock } from "../lib/clock.ts";
+import { begin, decide, type GroupState, isInformative, settle } from "../jobs/group.ts";
+import { memberEnd, toMember } from "../jobs/members.ts";
 import type { GroupChange } from "../store/group-store.ts";
-import type { Store } from "../store/store.ts";
-import type { GroupRow, JobRow } from "../store/tables.ts";
-import type { EventFeed } from "./event-feed.ts";
+import type { GroupRow } from "../store/tables.ts";
 import { freeId } from "./free-id.ts";
-import { type MemberTemplate, memberJob } from "./group-members.ts";
-import type { Submission, Submitted } from "./parts.ts";
+import { memberJob } from "./group-members.ts";
+import type { GroupNews, GroupParts, GroupSubmission } from "./group-parts.ts";
+import { type LiveGroup, LiveGroups } from "./live-groups.ts";
+import type { Submitted } from "./parts.ts";
 import { Waiters } from "./waiters.ts";
-
-export type GroupSubmission = {
-  id: string;
-  bodySha256: string;
-  instanceKey: string;
-  /** The dataset row, as JSON. */
-  instance: string;
-  template: MemberTemplate;
-  plan: GroupPlan;
-};
-
-/** What the groups need of the scheduler. All but `operate` is for use inside a tick. */
-export type GroupParts = {
-  store: Store;
-  clock: Clock;
-  operate<T>(work: () => T): Promise<T>;
-  afterCommit(effect: () => void): void;
-  /** @throws ServiceError `queue_full`, `shutting_down` when `count` more jobs can't be taken. */
-  expectRoom(count: number): void;
-  insertJob(submission: Submission): number;
-  feed: EventFeed;
-  /** Ends a job on the one ladder. */
-  endJob(id: string): void;
-};
-
-/** What a batch hears of its groups, inside the tick in which it happens. */
-export type GroupNews = {
-  group: GroupRow;
-  state: GroupState;
-  /** Null until it is certain. */
-  informative: boolean | null;
-};
-
-/** A group that is under way. */
-type LiveGroup = {
-  row: GroupRow;
-  rules: GroupRules;
-  template: MemberTemplate;
-  group: Group;
-  /** Its rollouts that are not over. */
-  open: Map<number, { sample: number; jobId: string }>;
-};
 
 /**
  * Groups under way: it hears of each rollout that is over, inside the tick that books it, lets `jobs/group.ts`
@@ -70,14 +17,12 @@ type LiveGroup = {
 export class Groups {
   readonly waiters = new Waiters();
   readonly #parts: GroupParts;
-  readonly #live = new Map<number, LiveGroup>();
-  /** The group of each rollout that is not over, by the job's seq. */
-  readonly #byJob = new Map<number, LiveGroup>();
+  readonly #live: LiveGroups;
   #tell: (news: GroupNews) => void = () => {};
 
   constructor(parts: GroupParts) {
     this.#parts = parts;
-    for (const row of parts.store.groups.running()) this.#load(row);
+    this.#live = new LiveGroups(parts.store);
   }
 
   /** @param tell hears of groups that a batch has begun */
@@ -85,9 +30,29 @@ export class Groups {
     this.#tell = tell;
   }
 
-  /** How many rollouts of a group are not over. */
+  /** How many rollouts of a group are under way. */
   openRollouts(seq: number): number {
-    return this.#live.get(seq)?.open.size ?? 0;
+    let open = 0;
+    for (const job of this.#live.get(seq)?.open.keys() ?? []) {
+      if (!this.#parts.pauses.isPaused(job)) open++;
+    }
+    return open;
+  }
+
+  /** The batch of a group that is under way. */
+  batchOf(seq: number): number | null {
+    return this.#live.get(seq)?.row.batch_seq ?? null;
+  }
+
+  /** Another batch goes on with its rollouts where they are. Inside a tick. */
+  goOn(seq: number): void {
+    for (const job of [...(this.#live.get(seq)?.open.keys() ?? [])]) this.#parts.pauses.goOn(job);
+  }
+
+  /** Its rollouts wait for another batch, with their records alone. Inside a tick. */
+  putAside(seq: number): void {
+    for (const job of [...(this.#live.get(seq)?.open.keys() ?? [])])
+      this.#parts.pauses.putAside(job);
   }
 
   /** Whether it is certain yet what a group that is under way is worth. */
@@ -98,7 +63,7 @@ export class Groups {
 
   /** Goes on with what a former service left. Inside the first tick. */
   resume(): void {
-    for (const live of [...this.#live.values()]) {
+    for (const live of this.#live.all()) {
       const members = this.#parts.store.groups.members(live.row.seq);
       const failed = members.findLast(({ state }) => state === "failed");
       this.#advance(live, failed ? toMember(failed).error : null);
@@ -135,10 +100,10 @@ export class Groups {
 
   /** A rollout is over. Inside the tick that booked it. */
   jobEnded(seq: number): void {
-    const live = this.#byJob.get(seq);
+    const live = this.#live.ofJob(seq);
     const row = live && this.#parts.store.jobBySeq(seq);
     if (!live || !row) return;
-    this.#forget(live, seq);
+    this.#live.forget(live, seq);
     const member = toMember(row);
     live.group = settle(live.group, member.sample, memberEnd(member), live.rules);
     this.#advance(live, member.error);
@@ -162,7 +127,7 @@ export class Groups {
     const started_ms = row.started_ms ?? this.#parts.clock.nowMs();
     const started = { state: "running", started_ms } as const;
     this.#parts.store.groups.update(row.seq, started);
-    this.#advance(this.#load({ ...row, ...started }), null);
+    this.#advance(this.#live.load({ ...row, ...started }), null);
   }
 
   /** Ends a group that is under way, and its rollouts. Inside a tick. */
@@ -190,7 +155,7 @@ export class Groups {
         oldestMs = Math.min(oldestMs, job.created_ms);
         continue;
       }
-      this.#forget(live, job.seq);
+      this.#live.forget(live, job.seq);
       if (state === "open") endJob(job.id);
       this.#begin(live, sample);
     }
@@ -210,16 +175,6 @@ export class Groups {
     if (!live) return;
     this.#parts.store.groups.update(seq, { state: "carried" });
     this.#dismiss(live);
-  }
-
-  #load(row: GroupRow): LiveGroup {
-    const members = this.#parts.store.groups.members(row.seq);
-    const rules = rulesOf(JSON.parse(row.rules));
-    const group = groupOf(members.map(toMember), rules);
-    const live = { row, rules, template: JSON.parse(row.template), group, open: new Map() };
-    this.#live.set(row.seq, live);
-    for (const job of members) if (job.finished_ms === null) this.#remember(live, job);
-    return live;
   }
 
   /** Does what is certain now: begins what is missing, or ends the group. */
@@ -257,7 +212,7 @@ export class Groups {
     const place = { id, sample, tries, numSamples: live.rules.numSamples };
     const seq = this.#parts.insertJob(memberJob(row, template, place));
     live.group = begin(group, sample);
-    this.#remember(live, { seq, id, sample });
+    this.#live.remember(live, { seq, id, sample });
   }
 
   #finish(
@@ -294,19 +249,6 @@ export class Groups {
 
   /** Nothing more is heard of its rollouts, and those that are open are ended. */
   #dismiss(live: LiveGroup): void {
-    this.#live.delete(live.row.seq);
-    const open = [...live.open];
-    for (const [seq] of open) this.#forget(live, seq);
-    for (const [, { jobId }] of open) this.#parts.endJob(jobId);
-  }
-
-  #remember(live: LiveGroup, { seq, id, sample }: Pick<JobRow, "seq" | "id" | "sample">): void {
-    live.open.set(seq, { sample: sample ?? 0, jobId: id });
-    this.#byJob.set(seq, live);
-  }
-
-  #forget(live: LiveGroup, seq: number): void {
-    live.open.delete(seq);
-    this.#byJob.delete(seq);
+    for (const jobId of this.#live.remove(live)) this.#parts.endJob(jobId);
   }
 }

@@ -79,7 +79,7 @@ export class Ladder {
         overdue.push(job.id);
       }
     }
-    for (const row of this.#parts.store.pendingPastDeadline(nowMs)) overdue.push(row.id);
+    overdue.push(...this.#parts.store.pendingPastDeadline(nowMs));
     if (overdue.length > 0) this.#parts.endOverdue(overdue);
   }
 }

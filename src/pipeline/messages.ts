@@ -1,6 +1,7 @@
 import type { ErrorBody } from "../errors.ts";
 import type { Backend } from "../inference/engine.ts";
 import type { FromTurn, ToTurn } from "../inference/turn-messages.ts";
+import type { Allowance } from "../jobs/allowance.ts";
 import type { Stage } from "../jobs/job.ts";
 import type { ImageSettings } from "../sandbox/images/images.ts";
 import type { DriverName, IsolationLevel, SandboxHandle, SandboxSpec } from "../sandbox/sandbox.ts";
@@ -8,13 +9,14 @@ import type { TaskSettings } from "../tasks/settings.ts";
 import type { Verdict } from "../verifiers/verdict.ts";
 
 /** Everything that crosses between the main thread and the workers, as plain data. */
-export type ToWorker = Setup | StartStage | CancelStage | WarmUp | Ping | ToTurn;
+export type ToWorker = Setup | StartStage | AllowTurns | CancelStage | WarmUp | Ping | ToTurn;
 export type FromWorker =
   | Pong
   | WorkerReady
   | ImageFound
   | SandboxStarted
   | WarmedUp
+  | RolloutPaused
   | StageFinished
   | FromTurn;
 
@@ -38,6 +40,20 @@ export type StartStage = {
   backend: Backend | null;
   /** What RUN left, for EVAL. */
   outcome: string | null;
+  /** What RUN may do before it pauses; null: all that it likes. */
+  allowance: Allowance | null;
+  /** The trajectory of the paused rollout that RUN goes on with, as JSON; null where it begins one. */
+  record: string | null;
+};
+
+/** What a rollout in RUN may do from now on, which may end its pause, or have it pause at the end of its turn. */
+export type AllowTurns = {
+  type: "allow_turns";
+  jobId: string;
+  attempt: number;
+  /** Counts these messages for the attempt. */
+  renewal: number;
+  allowance: Allowance | null;
 };
 
 /** Ends the stage: abort model calls, end the sandbox, confirm with what was recorded. */
@@ -67,6 +83,17 @@ export type SandboxStarted = {
   jobId: string;
   attempt: number;
   handle: SandboxHandle;
+};
+
+/** It waits at the end of a turn, with all that it has, until it is allowed more or cancelled. */
+export type RolloutPaused = {
+  type: "rollout_paused";
+  jobId: string;
+  attempt: number;
+  /** The last renewal that it has heard of: one that is under way may have ended the pause. */
+  renewal: number;
+  /** The trajectory so far as JSON. */
+  record: string;
 };
 
 export type StageFinished = {

@@ -4,7 +4,8 @@ import type { FromTurn, ToTurn } from "../inference/turn-messages.ts";
 import type { Job, NewJob, Stage } from "../jobs/job.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { SandboxHandle } from "../sandbox/sandbox.ts";
-import type { NewRow, Store } from "../store/store.ts";
+import type { NewRow } from "../store/job-table.ts";
+import type { Store } from "../store/store.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { PoolWorker, SpawnWorker } from "./pool.ts";
 
@@ -59,6 +60,8 @@ export type SchedulerSettings = {
   /** Sandboxes kept ready for images in demand. */
   warmSandboxes: number;
   maxQueuedJobs: number;
+  /** Rollouts that may wait in their sandboxes for the next batch. */
+  maxPausedAlive: number;
   /** How long what a batch left unfinished is kept for another one. */
   carryLimitMs: number;
   /** How long a worker has to confirm an end before its sandbox, and then its thread, is killed. */
@@ -101,9 +104,14 @@ export type ActiveJob = {
   readonly backendId: string | null;
   /** Everything that may have to be killed for it: RUN has two while it ends. */
   handles: SandboxHandle[];
+  /** How often it was told anew what it may do for its batch. */
+  renewals: number;
   endAskedMs: number | null;
   killed: boolean;
 };
 
-export type Submission = { job: NewJob; row: NewRow };
+/** `madeId`: the id is the service's own, so no other job has it. */
+export type Submission = { job: NewJob; row: NewRow; madeId?: boolean };
 export type Submitted = { id: string; created: boolean };
+/** `job` as it was accepted; null for one that had been before. */
+export type Accepted = Submitted & { job: Job | null };

@@ -2,7 +2,7 @@ import { transition } from "../jobs/transitions.ts";
 import type { Clock } from "../lib/clock.ts";
 import { toJob } from "../store/rows.ts";
 import type { Store } from "../store/store.ts";
-import type { JobRow } from "../store/tables.ts";
+import type { JobHead } from "../store/tables.ts";
 
 /**
  * Takes over from a service that stopped or died. Runs before the scheduler exists, when every sandbox of
@@ -22,7 +22,7 @@ export function recoverJobs(
       const job = toJob(row);
       const next = transition(job, { type: "recovered", maxCrashes }, clock.nowMs());
       if (next === job) continue;
-      store.updateJob(row.seq, next);
+      store.updateJob(row.seq, job, next);
       if (next.state === "pending") resumed++;
       else ended++;
     }
@@ -31,7 +31,7 @@ export function recoverJobs(
 }
 
 /** Page by page: many jobs with their instances would not be small. */
-function* recoverable(store: Store): Generator<JobRow> {
+function* recoverable(store: Store): Generator<JobHead> {
   for (let after = 0; ; ) {
     const rows = store.recoverable(after);
     yield* rows;

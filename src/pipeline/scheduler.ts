@@ -3,8 +3,8 @@ import type { ToTurn } from "../inference/turn-messages.ts";
 import { type Ending, isFinal, type Job, type Stage } from "../jobs/job.ts";
 import { type JobEvent, transition } from "../jobs/transitions.ts";
 import type { SandboxHandle } from "../sandbox/sandbox.ts";
+import type { JobResult } from "../store/job-table.ts";
 import { toJob } from "../store/rows.ts";
-import type { JobResult } from "../store/store.ts";
 import type { JobRow } from "../store/tables.ts";
 import { Batches } from "./batches.ts";
 import { EventFeed } from "./event-feed.ts";
@@ -15,7 +15,8 @@ import { Intake } from "./intake.ts";
 import { Ladder } from "./ladder.ts";
 import type { FromWorker, StageFinished } from "./messages.ts";
 import { Parking } from "./parking.ts";
-import type { ActiveJob, SchedulerParts, Submission, Submitted } from "./parts.ts";
+import type { Accepted, ActiveJob, SchedulerParts, Submission, Submitted } from "./parts.ts";
+import { Pauses } from "./pauses.ts";
 import { Pool, type PoolWorker } from "./pool.ts";
 import { Slots } from "./slots.ts";
 import { Ticker } from "./ticker.ts";
@@ -38,6 +39,7 @@ export class Scheduler {
   readonly active = new Map<string, ActiveJob>();
   readonly groups: Groups;
   readonly batches: Batches;
+  readonly pauses: Pauses;
   readonly #parts: SchedulerParts;
   readonly #ticker: Ticker;
   readonly #intake: Intake;
@@ -80,8 +82,14 @@ export class Scheduler {
       isTight: parts.isTight,
       wake: () => this.#ticker.enqueue(() => {}),
     });
+    this.pauses = new Pauses({
+      ...{ ...parts, active: this.active, parking: this.#parking },
+      allowanceOf: (groupSeq) => this.batches.allowance(groupSeq),
+      tell: (job) => this.#tell(job),
+      afterCommit: (effect) => this.#ticker.afterCommit(effect),
+    });
     this.#slots = new Slots({
-      ...parts,
+      ...{ ...parts, pauses: this.pauses },
       ...{ pools: this.pools, active: this.active, parking: this.#parking },
       ...{ images: this.#images, warm: this.#warm, tell: (job) => this.#tell(job) },
     });
@@ -119,7 +127,8 @@ export class Scheduler {
       operate: (work) => this.#ticker.operate(work),
       afterCommit: (effect) => this.#ticker.afterCommit(effect),
       expectRoom: (count) => this.#intake.expectRoom(count),
-      insertJob: (submission) => this.#intake.insert(submission),
+      insertJob: (submission) => this.#intake.insert(submission).seq,
+      pauses: this.pauses,
       endJob: (id) => this.#requestEnd(id, "cancel"),
     });
     this.batches = new Batches({
@@ -141,16 +150,15 @@ export class Scheduler {
   }
 
   /** Accepts all of `submissions`, or none. Resolves when they are durable. */
-  async submit(submissions: Submission[]): Promise<Submitted[]> {
+  async submit(submissions: Submission[]): Promise<Accepted[]> {
     // Said at once: on a full disk a tick waits.
     this.#intake.expectDisk();
     return this.#ticker.operate(() => {
       const fresh = this.#intake.admit(submissions);
-      for (const submission of fresh) this.#intake.insert(submission);
-      return submissions.map((submission) => ({
-        id: submission.job.id,
-        created: fresh.has(submission),
-      }));
+      return submissions.map((submission) => {
+        const job = fresh.has(submission) ? this.#intake.insert(submission).job : null;
+        return { id: submission.job.id, created: job !== null, job };
+      });
     });
   }
 
@@ -191,8 +199,8 @@ export class Scheduler {
     if (entry) {
       const next = transition(entry.job, request, nowMs);
       if (next.ending === entry.job.ending) return;
+      this.#parts.store.updateJob(entry.seq, entry.job, next);
       entry.job = next;
-      this.#parts.store.updateJob(entry.seq, next);
       this.#ticker.afterCommit(() => this.#ladder.ask(entry, nowMs));
       return;
     }
@@ -200,7 +208,7 @@ export class Scheduler {
     if (!row) return;
     const job = toJob(row);
     const next = transition(job, request, nowMs);
-    if (next !== job) this.#settle(row.seq, next);
+    if (next !== job) this.#settle(row.seq, job, next);
   }
 
   /**
@@ -226,6 +234,7 @@ export class Scheduler {
     });
     while (this.active.size > 0) await Bun.sleep(DRAIN_POLL_MS);
     this.#warm.endAll();
+    this.pauses.endAll();
     await this.#parking.endAll();
     this.#ladder.stop();
     this.#heartbeat[Symbol.dispose]();
@@ -255,6 +264,8 @@ export class Scheduler {
       else if (event.type === "image_found") this.#ticker.enqueue(() => this.#imageFound(event));
       else if (event.type === "turn_wanted" || event.type === "turn_ended")
         this.#parts.backends.receive(event);
+      else if (event.type === "rollout_paused")
+        this.#ticker.enqueue(() => this.pauses.note(event), event.record.length);
       else if (event.type === "stage_finished")
         this.#ticker.enqueue(() => this.#stageFinished(event), event.trajectory?.length);
     }
@@ -281,6 +292,7 @@ export class Scheduler {
 
   #stageFinished(event: StageFinished): void {
     const entry = this.active.get(event.jobId);
+    if (entry?.job.attempt !== event.attempt && this.pauses.confirms(event)) return;
     if (!entry || entry.job.attempt !== event.attempt || entry.job.stage !== event.stage) {
       this.staleAnswers++;
       this.#parts.log.warn("a late answer was refused", {
@@ -317,16 +329,23 @@ export class Scheduler {
     }
     // A verdict that lost the race against a cancel is not a reward.
     if (next.state !== "succeeded") delete result.verdict;
-    this.#settle(entry.seq, next, result, handle);
+    this.#settle(entry.seq, entry.job, next, result, handle);
   }
 
-  #settle(seq: number, next: Job, result?: JobResult, handle?: SandboxHandle | null): void {
-    this.#parts.store.updateJob(seq, next, result);
+  #settle(
+    seq: number,
+    from: Job,
+    next: Job,
+    result?: JobResult,
+    handle?: SandboxHandle | null,
+  ): void {
+    this.#parts.store.updateJob(seq, from, next, result);
     const sandbox = this.#parking.take(next.id) ?? handle;
     const goesOn = next.state === "pending" && next.stage !== "init" && !this.#isSpare(next);
     if (sandbox && goesOn) this.#parking.park(next.id, sandbox, next.stage);
     if (sandbox && !goesOn) this.#parking.end(sandbox);
     this.#tell(next);
+    this.pauses.over(next, seq, isFinal(next));
     if (!isFinal(next)) return;
     this.groups.jobEnded(seq);
     this.#ticker.afterCommit(() => this.waiters.notify(next.id));
@@ -342,7 +361,7 @@ export class Scheduler {
     const job = toJob(row);
     if (job.stage === "eval" && job.evalFromRecord) return;
     const next = transition(job, { type: "sandbox_lost", error }, this.#parts.clock.nowMs());
-    this.#settle(row.seq, next);
+    this.#settle(row.seq, job, next);
   }
 
   #tell(job: Job): void {
@@ -368,6 +387,7 @@ export class Scheduler {
     this.pools[worker.stage].respawn(worker);
     if (worker.stage === "init") this.#warm.lost();
     this.#ticker.enqueue(() => {
+      this.pauses.workerLost(worker);
       for (const entry of entries) {
         if (this.active.get(entry.job.id) !== entry) continue;
         const error = new ServiceError(code, reason).toBody();

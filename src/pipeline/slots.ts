@@ -7,6 +7,7 @@ import { FairShare } from "./fair-share.ts";
 import type { ImageGate } from "./image-gate.ts";
 import type { Parking } from "./parking.ts";
 import type { ActiveJob, SchedulerParts } from "./parts.ts";
+import type { Pauses } from "./pauses.ts";
 import type { Pool } from "./pool.ts";
 import type { WarmPool } from "./warm-pool.ts";
 
@@ -14,6 +15,7 @@ type SlotParts = Pick<SchedulerParts, "store" | "clock" | "backends" | "settings
   pools: Record<Stage, Pool>;
   active: Map<string, ActiveJob>;
   parking: Parking;
+  pauses: Pauses;
   images: ImageGate;
   warm: WarmPool;
   /** Of a job's change, once it is durable. */
@@ -31,10 +33,10 @@ export class Slots {
 
   /** Later stages first: what has begun is finished before more is begun. */
   fill(): void {
-    this.#fillStage("eval");
+    // Jobs that have to wait for their image may have kept others out of the list.
+    while (this.#fillStage("eval")) {}
     this.#fillStage("run");
     if (this.#parts.room?.forWork() === false) return;
-    // Jobs that have to wait for their image may have kept others out of the list.
     while (this.#fillStage("init")) {}
     const { starting, ahead } = this.#sandboxesAhead();
     this.#parts.warm.tend(starting, this.#parts.settings.maxSandboxesAhead - ahead);
@@ -44,23 +46,30 @@ export class Slots {
   #fillStage(stage: Stage): boolean {
     const { store, pools, images, backends, active } = this.#parts;
     const isInit = stage === "init";
-    const limit = pools[stage].freeSlots() + (isInit ? images.fetching : 0);
+    const limit = pools[stage].freeSlots() + images.fetching(stage);
     if (limit <= 0) return false;
     let starts = isInit ? this.#sandboxStartsAllowed() : limit;
     const sandbox = starts > 0;
     const backend = stage !== "run" || backends.available();
-    const barred = isInit ? images.barred : [];
+    const { barred } = images;
     const filter = { stage, limit, sandbox, backend, barred };
     for (const row of this.#share.candidates(store, active, filter)) {
       if (row.uses_sandbox && starts <= 0) continue;
-      const next = isInit && row.uses_sandbox ? images.enter(row.image ?? "") : "start";
+      const next = this.#needsImage(row) ? images.enter(row.image ?? "", stage) : "start";
       if (next === "wait") continue;
       // Each that is placed may take the room of the next.
       if (stage === "run" && row.needs_backend && !backends.available()) continue;
       if (next === "start") starts -= row.uses_sandbox;
       this.#claim(row, next === "fetch");
     }
-    return isInit && images.barred.length > barred.length;
+    return stage !== "run" && images.barred.length > barred.length;
+  }
+
+  /** Whether the stage starts a sandbox. EVAL's fresh one may have been started while RUN ended. */
+  #needsImage(row: JobRow): boolean {
+    if (row.stage === "init") return row.uses_sandbox === 1;
+    const startsFresh = row.stage === "eval" && row.eval_from_record === 2;
+    return startsFresh && !this.#parts.parking.has(row.id);
   }
 
   /**
@@ -90,14 +99,26 @@ export class Slots {
   }
 
   #claim(row: JobRow, fetching: boolean): void {
-    const { store, clock, parking, warm, pools, active, tell } = this.#parts;
-    const job = transition(toJob(row), { type: "stage_started" }, clock.nowMs());
+    const { store, clock, parking, pauses, warm, pools, active, tell } = this.#parts;
+    const waiting = toJob(row);
+    const job = transition(waiting, { type: "stage_started" }, clock.nowMs());
     const needsBackend = job.stage === "run" && row.needs_backend === 1;
     const backend = needsBackend ? this.#placeOf(row) : null;
     const handle = parking.take(job.id);
     const image = row.image ?? "";
     const startsSandbox = job.stage === "init" && row.uses_sandbox === 1;
     const ready = startsSandbox && !fetching ? warm.take(image) : null;
+    const alive = pauses.take(job.id);
+    if (alive) {
+      const goesOn = { ...alive, job, backendId: backend?.id ?? null };
+      goesOn.worker.jobIds.add(job.id);
+      pauses.send(goesOn, pauses.allowance(row.group_seq));
+      store.updateJob(row.seq, waiting, job, backend ? { backendId: backend.id } : {});
+      tell(job);
+      active.set(job.id, goesOn);
+      return;
+    }
+    const isRun = job.stage === "run";
     const worker = pools[job.stage].start({
       type: "start",
       jobId: job.id,
@@ -110,8 +131,10 @@ export class Slots {
       warm: ready,
       backend,
       outcome: row.outcome,
+      allowance: isRun ? pauses.allowance(row.group_seq) : null,
+      record: isRun ? store.paused.record(row.seq) : null,
     });
-    store.updateJob(row.seq, job, backend ? { backendId: backend.id } : {});
+    store.updateJob(row.seq, waiting, job, backend ? { backendId: backend.id } : {});
     tell(job);
     active.set(job.id, {
       seq: row.seq,
@@ -123,6 +146,7 @@ export class Slots {
       worker,
       backendId: backend?.id ?? null,
       handles: [handle, ready?.handle ?? null].filter((it) => it !== null),
+      renewals: 0,
       endAskedMs: null,
       killed: false,
     });

@@ -27,7 +27,13 @@ const batchShape = {
     tokens: z.int().min(1).optional(),
   }),
   keep: z.enum(["cheapest", "first_started"]).optional(),
-  unfinished: z.enum(["end", "keep", "restart"]).optional(),
+  /** By default `end`; `keep` for a series and where rollouts are paused. */
+  unfinished: z.enum(["end", "keep", "park", "restart"]).optional(),
+  /** Goes on with what the last batch of this name has left, which has to be over. */
+  series: groupIdSchema.optional(),
+  /** A rollout that has used them up waits for the next batch, which goes on with it. */
+  max_turns_per_batch: z.int().min(1).optional(),
+  max_tokens_per_batch: z.int().min(1).optional(),
   /** A batch that is over, with whose unfinished groups this one begins. */
   carry_from: groupIdSchema.optional(),
   max_rollouts: z.int().min(1).optional(),
@@ -59,16 +65,24 @@ export type GroupBase = Omit<GroupRequest, "id" | "instance">;
 /** What a batch keeps for the instances that come later; `client` is who made it. */
 export type GroupOrigin = { base: GroupBase; client: string };
 
+/** Whether its rollouts are paused before they are over. */
+export function isPartial(request: BatchRequest): boolean {
+  return (request.max_turns_per_batch ?? request.max_tokens_per_batch) !== undefined;
+}
+
 /** What concerns the batch, and what each of its groups is. */
 export function splitBatch(request: BatchRequest): { plan: BatchPlan; base: GroupBase } {
   const { id: _id, instances: _instances, open: _open, ...given } = request;
-  const { carry_from: _from, source: _source, ...others } = given;
-  const { goal, keep, unfinished, max_rollouts, oversampling, ...rest } = others;
+  const { carry_from: _from, source: _source, series, ...others } = given;
+  const { goal, keep, unfinished, max_rollouts, oversampling, ...partial } = others;
+  const { max_turns_per_batch, max_tokens_per_batch, ...rest } = partial;
   const { expected_share, max_failed_groups, max_staleness, stale, ...base } = rest;
   const plan: BatchPlan = {
     goal: { groups: goal.groups, tokens: goal.tokens ?? null },
     keep: keep ?? "cheapest",
-    unfinished: unfinished ?? "end",
+    unfinished: unfinished ?? (series !== undefined || isPartial(request) ? "keep" : "end"),
+    maxTurns: max_turns_per_batch ?? null,
+    maxTokens: max_tokens_per_batch ?? null,
     maxRollouts: max_rollouts ?? null,
     oversampling: oversampling ?? 2,
     expectedShare: expected_share ?? 0.5,

@@ -1,4 +1,5 @@
 import type { AttemptFailure, Stage, Visit } from "../jobs/job.ts";
+import { readLife } from "../jobs/life.ts";
 import type { JobRow } from "../store/tables.ts";
 import type { ToolStatus, Trajectory, Turn } from "../trajectory/record.ts";
 
@@ -33,11 +34,14 @@ export type TimelineView = {
 
 /** @param trajectory of the rollout's last RUN that recorded something */
 export function viewTimeline(row: JobRow, trajectory: Trajectory | null): TimelineView {
-  const visits: Visit[] = row.visits === null ? [] : JSON.parse(row.visits);
+  const { visits, failures } = readLife(row.life);
   const spans = visits.flatMap((visit) => {
     const [attempt, stage] = visit;
     const turns = stage === "run" && trajectory?.attempt === attempt ? trajectory.turns : [];
-    return [...staySpans(row, visit), ...turns.flatMap((turn, at) => turnSpans(visit, turn, at))];
+    return [
+      ...staySpans(row, failures, visit),
+      ...turns.flatMap((turn, at) => turnSpans(visit, turn, at)),
+    ];
   });
   spans.push(...lastQueue(row, visits));
   const since = (ms: number) => Math.max(0, Math.round((ms - row.created_ms) * 1000) / 1000);
@@ -53,15 +57,23 @@ export function viewTimeline(row: JobRow, trajectory: Trajectory | null): Timeli
   };
 }
 
-function staySpans(row: JobRow, [attempt, stage, queuedMs, startedMs, endedMs]: Visit) {
+function staySpans(
+  row: JobRow,
+  failures: AttemptFailure[],
+  [attempt, stage, queuedMs, startedMs, endedMs]: Visit,
+) {
   const at = { attempt, stage };
   const queue: TimelineSpan = { kind: "queue", ...at, start_ms: queuedMs, end_ms: startedMs };
-  const error = errorOf(row, attempt, stage);
+  const error = errorOf(row, failures, attempt, stage);
   return [queue, { kind: "work", ...at, start_ms: startedMs, end_ms: endedMs, error } as const];
 }
 
-function errorOf(row: JobRow, attempt: number, stage: Stage): string | null {
-  const failures: AttemptFailure[] = row.failures === null ? [] : JSON.parse(row.failures);
+function errorOf(
+  row: JobRow,
+  failures: AttemptFailure[],
+  attempt: number,
+  stage: Stage,
+): string | null {
   const failure = failures.find((one) => one.attempt === attempt && one.stage === stage);
   if (failure) return failure.error.code;
   const isLast = row.attempt === attempt && row.stage === stage;

@@ -1,5 +1,7 @@
 import type { ErrorBody } from "../errors.ts";
-import type { AttemptFailure, Ending, Stage, State } from "../jobs/job.ts";
+import type { AttemptFailure, Ending, Job, Stage, StageTiming, State } from "../jobs/job.ts";
+import { readLife } from "../jobs/life.ts";
+import type { NewRow } from "../store/job-table.ts";
 import type { JobRow } from "../store/tables.ts";
 import type { Outcome } from "../trajectory/record.ts";
 import type { Verdict } from "../verifiers/verdict.ts";
@@ -43,6 +45,7 @@ export type RolloutView = {
 };
 
 export function viewRollout(row: JobRow): RolloutView {
+  const { numAttempts, failures, timings } = readLife(row.life);
   const outcome = row.outcome === null ? null : (JSON.parse(row.outcome) as Outcome);
   return {
     id: row.id,
@@ -50,8 +53,8 @@ export function viewRollout(row: JobRow): RolloutView {
     stage: row.stage,
     state: row.state,
     attempt: row.attempt,
-    num_attempts: row.num_attempts,
-    failures: row.failures === null ? [] : JSON.parse(row.failures).map(viewFailure),
+    num_attempts: numAttempts,
+    failures: failures.map(viewFailure),
     ending: row.state === "active" ? row.ending : null,
     reward: row.reward,
     verdict: row.verdict === null ? null : JSON.parse(row.verdict),
@@ -67,9 +70,9 @@ export function viewRollout(row: JobRow): RolloutView {
         ? null
         : { memory_bytes: row.peak_memory_bytes, processes: row.peak_processes ?? 0 },
     timings: {
-      init: { queued_ms: row.init_queued_ms, active_ms: row.init_active_ms },
-      run: { queued_ms: row.run_queued_ms, active_ms: row.run_active_ms },
-      eval: { queued_ms: row.eval_queued_ms, active_ms: row.eval_active_ms },
+      init: viewTimes(timings.init),
+      run: viewTimes(timings.run),
+      eval: viewTimes(timings.eval),
     },
     labels: row.labels === null ? {} : JSON.parse(row.labels),
     priority: row.priority,
@@ -77,6 +80,42 @@ export function viewRollout(row: JobRow): RolloutView {
     created_at: new Date(row.created_ms).toISOString(),
     finished_at: viewTime(row.finished_ms),
   };
+}
+
+/** A rollout as it was accepted: what `viewRollout` gives for its row, without reading that back. */
+export function viewAccepted(job: Job, row: NewRow): RolloutView {
+  const { init, run, eval: evaluation } = job.timings;
+  const outcome = row.rescore ? (JSON.parse(row.rescore.outcome) as Outcome) : null;
+  return {
+    id: job.id,
+    task_kind: row.taskKind,
+    stage: job.stage,
+    state: job.state,
+    attempt: job.attempt,
+    num_attempts: job.numAttempts,
+    failures: [],
+    ending: null,
+    reward: null,
+    verdict: null,
+    stop_reason: outcome?.stop_reason ?? null,
+    final_message: outcome?.final_message ?? null,
+    turns: outcome?.turns ?? null,
+    error: null,
+    backend_id: null,
+    rescore_of: row.rescore?.of ?? null,
+    isolation: null,
+    sandbox_peak: null,
+    timings: { init: viewTimes(init), run: viewTimes(run), eval: viewTimes(evaluation) },
+    labels: row.labels ?? {},
+    priority: row.priority ?? 0,
+    lease_until: row.leaseMs === undefined ? null : viewTime(job.createdMs + row.leaseMs),
+    created_at: new Date(job.createdMs).toISOString(),
+    finished_at: null,
+  };
+}
+
+function viewTimes({ queuedMs, activeMs }: StageTiming): StageTimes {
+  return { queued_ms: queuedMs, active_ms: activeMs };
 }
 
 function viewTime(ms: number | null): string | null {

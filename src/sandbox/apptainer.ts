@@ -1,5 +1,4 @@
 import { existsSync, mkdirSync, renameSync, writeFileSync } from "node:fs";
-import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { ServiceError } from "../errors.ts";
 import { abortable } from "../lib/abortable.ts";
@@ -7,6 +6,7 @@ import { INSIDE } from "./environment.ts";
 import { isRoot, supervisorArguments } from "./host.ts";
 import type { Launcher } from "./launcher.ts";
 import type { IsolationLevel, SandboxSpec } from "./sandbox.ts";
+import { sifMount } from "./sif-mount.ts";
 import { STAGE_FOLDER, stageArguments, whyNoStage } from "./stage.ts";
 import type { Launch } from "./start.ts";
 import { asUnavailable, type Mends } from "./unavailable.ts";
@@ -40,6 +40,11 @@ enable fusemount = no
 systemd cgroups = no
 `;
 
+const PATHS = { PATH: "/usr/bin:/bin:/usr/sbin:/sbin" };
+
+/** For Go's runtime in Apptainer's first process, which lives for 20 ms: to collect what it leaves costs 2 of them. */
+const SHORT_LIVED = { GOGC: "off" };
+
 type Options = {
   dataDir: string;
   apptainer: string;
@@ -67,12 +72,13 @@ export class ApptainerLauncher implements Launcher {
     // A failed probe is repeated at the next start: the program may be installed by then.
     this.#installation.catch(() => (this.#installation = null));
     const installation = await abortable(this.#installation, signal);
-    const staged = await abortable(this.#canStage(spec.image), signal);
+    const staged = await abortable(this.#canStage(), signal);
+    const mount = await abortable(sifMount(spec.image, this.#options.apptainer), signal);
     const boundBytes = isRoot() && !staged ? megabytes(spec) * 1024 ** 2 : 0;
     return {
       level,
       argv: [
-        ...(staged ? stageArguments(this.#options.stage(), dir, spec) : []),
+        ...(staged ? stageArguments(this.#options.stage(), dir, spec, mount) : []),
         installation.program,
         "-q",
         ...this.#configuration(installation, spec, staged),
@@ -94,13 +100,12 @@ export class ApptainerLauncher implements Launcher {
         ...supervisorArguments(spec.limits, INSIDE.home, level, boundBytes),
       ],
       // Apptainer obeys many variables and hands others on, so that it sees none of ours.
-      env: { PATH: "/usr/bin:/bin:/usr/sbin:/sbin", HOME: join(dir, "home"), LANG: "C.UTF-8" },
+      env: { ...PATHS, ...SHORT_LIVED, HOME: join(dir, "home"), LANG: "C.UTF-8" },
     };
   }
 
-  /** The kernel mounts no overlay over what FUSE has mounted, and not every kernel mounts one for users. */
-  async #canStage(image: string): Promise<boolean> {
-    if (!(await stat(image)).isDirectory()) return false;
+  /** Not every kernel mounts an overlay for users. */
+  async #canStage(): Promise<boolean> {
     this.#stageable ??= whyNoStage(this.#options.stage(), this.#options.dataDir).then(
       (why) => why === null,
     );

@@ -32,12 +32,11 @@ export type BashOptions = {
 /** One bash on a terminal, from its start to its end. */
 export class BashProcess {
   readonly #textOnHost: string;
-  /** As arguments of `__rollout_begin`; the first says that a file follows. */
   readonly #textInside: string;
   readonly #process: ProcessStream;
   readonly #scanner: MarkerScanner;
-  #marker = Promise.withResolvers<Marker>();
-  #status = 0;
+  #ended = Promise.withResolvers<Ending>();
+  #last: Marker = { status: 0, cwd: "", python: "" };
   #trapsErrors = false;
   #killed = false;
   #atPrompt = false;
@@ -58,7 +57,7 @@ export class BashProcess {
 
   private constructor(context: AttachedContext, { name, cwd, onOutput }: BashOptions) {
     this.#textOnHost = join(context.dir, "ro", "shell", name);
-    this.#textInside = `- ${join(context.paths.assets, "shell", name)}`;
+    this.#textInside = join(context.paths.assets, "shell", name);
     this.#scanner = new MarkerScanner((bytes) => {
       if (!this.#killed) onOutput(bytes);
     });
@@ -70,6 +69,13 @@ export class BashProcess {
       context.channel,
       { kind: "terminal", cwd, argv, env },
       (bytes) => this.#take(bytes),
+    );
+    this.#process.exited.then(
+      (exit) => this.#ended.resolve(exit),
+      (error) => {
+        this.#ended.promise.catch(() => {});
+        this.#ended.reject(error);
+      },
     );
   }
 
@@ -87,26 +93,31 @@ export class BashProcess {
     return this.#process.exited.catch(() => {});
   }
 
-  /** `&&` or `||` hands `$?` of the last command on without failing in the eyes of `set -e` and `trap ERR`. */
+  /**
+   * `&&` or `||` hands `$?` of the last command on without failing in the eyes of `set -e` and `trap ERR`. Nothing is
+   * redirected that need not be, for that takes longer than what is in it.
+   */
   run(command: string): void {
-    const nonce = this.#expectMarker();
+    const set = `__rollout_nonce=${this.#expectMarker()} PROMPT_COMMAND=$__rollout_prompt`;
     this.#trapsErrors ||= SETS_TRAP.test(command);
     const text = this.#trapsErrors ? withResult(command) : command;
-    const begin = `{ __rollout_begin ${nonce} ${this.#argumentOf(text)}; }`;
-    const then = this.#status === 0 ? "&&" : "||";
+    const { status, isTraced } = this.#last;
+    const isTyped = TYPED.test(text);
+    let begin = set;
+    if (status !== 0 || !isTyped) begin += `; __rollout_begin ${status}`;
+    if (!isTyped) begin += ` ${this.#putIntoFile(text)}`;
+    if (status !== 0 || !isTyped || isTraced) begin = `{ ${begin}; } 2>/dev/null`;
     // After a text that ended within a quote bash takes the next `{` for a word, unless a line came between.
-    const reset = this.#status === 0 ? "" : "\n";
-    const line = `${reset} ${begin} 2>/dev/null ${then} eval -- "$__rollout_text"; { __rollout_end; } 2>/dev/null\n`;
+    const reset = status === 0 ? "" : "\n";
+    const then = status === 0 ? "&&" : "||";
+    const words = isTyped ? `'${text.replaceAll("'", "'\\''")}'` : '"$__rollout_text"';
+    const line = `${reset} ${begin} ${then} eval -- ${words}; { __rollout_end; } 2>/dev/null\n`;
     this.#process.typeAfterReset(line);
   }
 
-  /**
-   * A short text is typed, within quotes. Any other goes through a file, so that neither the terminal's line limit
-   * nor its control characters touch it; the sandbox has that folder read-only: it can put no link in our way.
-   */
-  #argumentOf(command: string): string {
-    if (TYPED.test(command)) return `'${command.replaceAll("'", "'\\''")}'`;
-    writeFileSync(this.#textOnHost, command.replaceAll("\0", ""));
+  /** As long as it likes, and without the terminal's control characters. The sandbox can put no link in our way. */
+  #putIntoFile(text: string): string {
+    writeFileSync(this.#textOnHost, text.replaceAll("\0", ""));
     return this.#textInside;
   }
 
@@ -116,8 +127,7 @@ export class BashProcess {
   }
 
   async ending(timeoutMs: number, signal?: AbortSignal): Promise<Ending | "late"> {
-    const either = Promise.race<Ending>([this.#marker.promise, this.#process.exited]);
-    return await abortable(atMost(either, timeoutMs, "late" as const), signal);
+    return await abortable(atMost(this.#ended.promise, timeoutMs, "late" as const), signal);
   }
 
   /** Gently first, so that variables and folder survive; the shell itself only where nothing helps. */
@@ -142,7 +152,7 @@ export class BashProcess {
 
   #expectMarker(): string {
     const nonce = crypto.randomUUID();
-    this.#marker = Promise.withResolvers<Marker>();
+    this.#ended = Promise.withResolvers<Ending>();
     this.#atPrompt = false;
     this.#scanner.expect(nonce);
     return nonce;
@@ -151,9 +161,9 @@ export class BashProcess {
   #take(bytes: Buffer): void {
     const marker = this.#scanner.push(bytes);
     if (marker === null) return;
-    this.#status = marker.status;
+    this.#last = marker;
     this.#atPrompt = true;
-    this.#marker.resolve(marker);
+    this.#ended.resolve(marker);
   }
 }
 

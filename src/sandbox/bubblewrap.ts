@@ -5,6 +5,7 @@ import { INSIDE } from "./environment.ts";
 import { isRoot, supervisorArguments } from "./host.ts";
 import type { Launcher } from "./launcher.ts";
 import type { IsolationLevel, SandboxSpec } from "./sandbox.ts";
+import { sifMount } from "./sif-mount.ts";
 import { STAGE_FOLDER, stageArguments } from "./stage.ts";
 import type { Launch } from "./start.ts";
 import { asUnavailable, type Mends } from "./unavailable.ts";
@@ -19,12 +20,20 @@ const MENDS: Mends = [
 /** For the supervisor's first act, which then drops them: see `seal_all`. */
 const SUPERVISOR_CAPABILITIES = ["--cap-add", "CAP_SYS_ADMIN", "--cap-add", "CAP_SETPCAP"];
 
+type Options = {
+  bwrap: string;
+  /** What mounts a SIF is looked for beside it. */
+  apptainer: string;
+  /** The path of the program that lays root file systems ready. */
+  stage(): string;
+};
+
 /** bubblewrap, with the root file system that `stage.c` lays ready. */
 export class BubblewrapLauncher implements Launcher {
-  readonly #options: { bwrap: string; stage(): string };
+  readonly #options: Options;
   #program: Promise<string> | null = null;
 
-  constructor(options: { bwrap: string; stage(): string }) {
+  constructor(options: Options) {
     this.#options = options;
   }
 
@@ -38,10 +47,11 @@ export class BubblewrapLauncher implements Launcher {
     // A failed probe is repeated at the next start: the program may be installed by then.
     this.#program.catch(() => (this.#program = null));
     const program = await abortable(this.#program, signal);
+    const mount = await abortable(sifMount(spec.image, this.#options.apptainer), signal);
     return {
       level,
       argv: [
-        ...stageArguments(this.#options.stage(), dir, spec),
+        ...stageArguments(this.#options.stage(), dir, spec, mount),
         program,
         ...namespaces(level),
         ...mounts(dir),

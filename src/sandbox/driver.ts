@@ -69,7 +69,7 @@ export function createDriver(name: DriverName, options: DriverOptions): SandboxD
     name,
     async start(spec, signal) {
       signal.throwIfAborted();
-      await checkImage(spec.image, { mounts: name === "apptainer" });
+      await checkImage(spec.image);
       const explained = async (spec: SandboxSpec, signal: AbortSignal) => {
         try {
           return await best.start(spec, signal);

@@ -8,6 +8,9 @@ import type { ExecOptions, ExecResult } from "./sandbox.ts";
 
 const SIGKILL = 9;
 
+/** So long a killed process may take to end. One that waits for a file server that hangs does not. */
+const KILLED_MS = 3000;
+
 type Ended = Pick<ExecResult, "exitCode" | "signal" | "timedOut">;
 
 /** Runs one command to its end, with pipes and no terminal. */
@@ -32,6 +35,7 @@ export async function exec(
 /**
  * Waits as long as the limit says, then kills the group; what left the group lives on until the sandbox ends.
  * @param what was to be started where, for the error.
+ * @throws ServiceError `sandbox_died` also where a killed process does not end
  */
 export async function endOf(
   process: ProcessStream,
@@ -41,7 +45,10 @@ export async function endOf(
   try {
     const exit = await abortable(atMost(process.exited, timeoutMs, null), signal);
     if (exit === null) process.signal(SIGKILL);
-    const end = exit ?? (await abortable(process.exited, signal));
+    const end = exit ?? (await abortable(atMost(process.exited, KILLED_MS, null), signal));
+    if (end === null) {
+      throw new ServiceError("sandbox_died", `${what} can't be killed: it hangs in the kernel`);
+    }
     return {
       exitCode: exit === null ? null : end.code,
       signal: end.signal,
@@ -55,6 +62,10 @@ export async function endOf(
 
 function notStarted(what: string, error: StartError): ServiceError {
   const why = errnoName(error.errno);
+  // Of the program that serves a mounted image: it has ended, and the sandbox will.
+  if (why === "ENOTCONN") {
+    return new ServiceError("sandbox_died", `cannot start ${what}: ${why}`, { cause: error });
+  }
   // Its processes are used up, or our streams: that is no fault of the image.
   const code = ["EAGAIN", "EMFILE", "ENFILE", "ENOMEM"].includes(why)
     ? "sandbox_protocol"

@@ -37,14 +37,27 @@ export const PROTOCOL_VERSION = 1;
 export const MAX_SPAWN_BYTES = 262_144;
 const MAX_ARGUMENTS = 1024;
 const HEADER = 9;
+const NOTHING = Buffer.alloc(0);
 
 export function encodeFrame(type: number, stream: number, payload?: Uint8Array): Buffer {
   const frame = Buffer.allocUnsafe(HEADER + (payload?.length ?? 0));
-  frame.writeUInt32LE(payload?.length ?? 0, 0);
-  frame.writeUInt8(type, 4);
-  frame.writeUInt32LE(stream, 5);
-  if (payload) frame.set(payload, HEADER);
+  writeFrame(frame, 0, type, stream, payload);
   return frame;
+}
+
+/** What is typed into a terminal whose modes are set back first. */
+export function encodeTyped(stream: number, text: Uint8Array): Buffer {
+  const frames = Buffer.allocUnsafe(2 * HEADER + text.length);
+  writeFrame(frames, 0, FRAME.ttyReset, stream);
+  writeFrame(frames, HEADER, FRAME.data, stream, text);
+  return frames;
+}
+
+function writeFrame(to: Buffer, at: number, type: number, stream: number, payload?: Uint8Array) {
+  to.writeUInt32LE(payload?.length ?? 0, at);
+  to.writeUInt8(type, at + 4);
+  to.writeUInt32LE(stream, at + 5);
+  if (payload) to.set(payload, at + HEADER);
 }
 
 export function encodeNumbers(type: number, stream: number, ...numbers: number[]): Buffer {
@@ -82,7 +95,7 @@ export function encodeSpawn(stream: number, spawn: Spawn): Buffer | null {
 
 /** Cuts a stream of bytes into frames. A payload is only valid during the call. */
 export class FrameDecoder {
-  #rest: Buffer = Buffer.alloc(0);
+  #rest: Buffer = NOTHING;
 
   /** Nothing of a frame has been taken off the socket that its successor would miss. */
   get atBoundary(): boolean {
@@ -99,6 +112,6 @@ export class FrameDecoder {
       take(type, bytes.readUInt32LE(at + 5), bytes.subarray(at + HEADER, end));
       at = end;
     }
-    this.#rest = at === bytes.length ? Buffer.alloc(0) : Buffer.from(bytes.subarray(at));
+    this.#rest = at === bytes.length ? NOTHING : Buffer.from(bytes.subarray(at));
   }
 }

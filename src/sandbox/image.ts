@@ -3,16 +3,10 @@ import { join } from "node:path";
 import { ServiceError } from "../errors.ts";
 import { sifRootOffset } from "./images/sif.ts";
 
-/**
- * @param mounts whether the driver takes a SIF too
- * @throws ServiceError `image_not_found` or `image_invalid`, which name the image.
- */
-export async function checkImage(image: string, { mounts }: { mounts: boolean }): Promise<void> {
+/** @throws ServiceError `image_not_found` or `image_invalid`, which name the image. */
+export async function checkImage(image: string): Promise<void> {
   const found = await stat(image).catch(() => null);
   if (found === null) throw new ServiceError("image_not_found", `there is no image at ${image}`);
-  if (!found.isDirectory() && !mounts) {
-    throw new ServiceError("image_invalid", `the image ${image} is not a folder`);
-  }
   if (found.isFile()) {
     await sifRootOffset(image);
     return;

@@ -1,14 +1,16 @@
-export type Marker = { status: number; cwd: string; python: string };
+/** `isTraced`: the shell prints what it runs (`set -x`). */
+export type Marker = { status: number; isTraced?: true; cwd: string; python: string };
 
 const START = "\x1b]777;";
 const MAX_MARKER_BYTES = 8192;
+const NOTHING = Buffer.alloc(0);
 
 /** Finds the end of a command in what a shell prints, looking at every byte once. */
 export class MarkerScanner {
   readonly #emit: (bytes: Buffer) => void;
   #prefix: Buffer | null = null;
   /** The end of what came so far, where it may be the beginning of a marker. */
-  #held = Buffer.alloc(0);
+  #held: Buffer = NOTHING;
 
   constructor(emit: (bytes: Buffer) => void) {
     this.#emit = emit;
@@ -22,7 +24,7 @@ export class MarkerScanner {
   push(chunk: Buffer): Marker | null {
     const prefix = this.#prefix;
     const bytes = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk]);
-    this.#held = Buffer.alloc(0);
+    this.#held = NOTHING;
     if (prefix === null) {
       this.#emit(bytes);
       return null;
@@ -39,15 +41,15 @@ export class MarkerScanner {
       return null;
     }
     this.#prefix = null;
-    this.#emit(bytes.subarray(0, at));
-    const rest = bytes.subarray(at + prefix.length + found.length);
-    if (rest.length > 0) this.#emit(rest);
+    if (at > 0) this.#emit(bytes.subarray(0, at));
+    const end = at + prefix.length + found.length;
+    if (end < bytes.length) this.#emit(bytes.subarray(end));
     return found.marker;
   }
 
   #hold(bytes: Buffer, from: number): void {
     if (from > 0) this.#emit(bytes.subarray(0, from));
-    this.#held = Buffer.from(bytes.subarray(from));
+    if (from < bytes.length) this.#held = Buffer.from(bytes.subarray(from));
   }
 }
 
@@ -60,16 +62,18 @@ function possibleStart(bytes: Buffer, prefix: Buffer): number {
   return bytes.length;
 }
 
-/** `status NUL cwd NUL python NUL` */
+/** `status options NUL cwd NUL python NUL`, such as `0himBHs NUL / NUL NUL` */
 function parse(bytes: Buffer): { marker: Marker; length: number } | null {
-  const ends: number[] = [];
-  for (let at = bytes.indexOf(0); at >= 0 && ends.length < 3; at = bytes.indexOf(0, at + 1)) {
-    ends.push(at);
-  }
-  const [statusEnd, cwdEnd, end] = ends;
-  if (statusEnd === undefined || cwdEnd === undefined || end === undefined) return null;
-  const status = Number(bytes.toString("latin1", 0, statusEnd));
+  const statusEnd = bytes.indexOf(0);
+  const cwdEnd = bytes.indexOf(0, statusEnd + 1);
+  const end = bytes.indexOf(0, cwdEnd + 1);
+  if (statusEnd < 0 || cwdEnd < statusEnd || end < cwdEnd) return null;
+  const first = bytes.toString("latin1", 0, statusEnd);
   const cwd = bytes.toString("utf8", statusEnd + 1, cwdEnd);
   const python = bytes.toString("utf8", cwdEnd + 1, end);
-  return { marker: { status, cwd, python }, length: end + 1 };
+  const isTraced = first.includes("x") && { isTraced: true as const };
+  return {
+    marker: { status: Number.parseInt(first, 10), ...isTraced, cwd, python },
+    length: end + 1,
+  };
 }

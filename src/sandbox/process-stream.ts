@@ -3,6 +3,7 @@ import type { ControlChannel } from "./control-channel.ts";
 import {
   encodeFrame,
   encodeSpawn,
+  encodeTyped,
   FRAME,
   SIGNAL_SCOPE,
   type SignalScope,
@@ -124,8 +125,7 @@ export class ProcessStream {
   typeAfterReset(line: string): void {
     const text = Buffer.from(line);
     this.#inputWindow -= text.length;
-    const frames = [encodeFrame(FRAME.ttyReset, this.#id), encodeFrame(FRAME.data, this.#id, text)];
-    this.#channel.send(Buffer.concat(frames));
+    this.#channel.send(encodeTyped(this.#id, text));
   }
 
   #refuse(name: string): void {

@@ -170,12 +170,13 @@ export class BashShell implements Shell {
 
   /** What came since the last command goes in front, as a terminal would show it. */
   #openOutput(maxBytes: number): void {
-    const output = new BoundedOutput(maxBytes);
-    const { head, tail } = this.#output.parts();
-    output.push(head);
-    output.skip(this.#output.cutBytes);
-    output.push(tail);
-    this.#output = output;
+    const before = this.#output;
+    this.#output = new BoundedOutput(maxBytes);
+    if (before.isEmpty) return;
+    const { head, tail } = before.parts();
+    this.#output.push(head);
+    this.#output.skip(before.cutBytes);
+    this.#output.push(tail);
   }
 }
 

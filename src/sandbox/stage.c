@@ -1,7 +1,7 @@
 /*
  * Lays a sandbox's root file system ready and runs the program that starts the sandbox with it:
  *
- *   stage FOLDER IMAGE BYTES LAYER PROGRAM ARGUMENT...
+ *   stage FOLDER IMAGE BYTES LAYER MOUNTER OPTIONS PROGRAM ARGUMENT...
  *
  * In a user and mount namespace of its own it mounts at FOLDER a RAM disk of BYTES and in that
  *
@@ -9,16 +9,22 @@
  *   tmp/ var_tmp/    for /tmp and /var/tmp
  *   shm/             for /dev/shm
  *
+ * IMAGE is a folder, or a file that the FUSE program MOUNTER (else empty) serves with OPTIONS: it is called like
+ * squashfuse, and lives as long as we do. When it ends, however it ends, so does the sandbox, whose files are gone.
+ *
  * The starters could do so themselves, but worse: Apptainer's overlay can't remove or rename a folder of the
  * image (it is mounted without `userxattr`), and neither bubblewrap nor, for root, Apptainer bounds its size.
  * The names are what a payload finds in its mounts.
  */
 #include "system.h"
 
-enum { WRITE = 1, OPEN = 2, CLOSE = 3, FORK = 57, EXECVE = 59, WAIT4 = 61, CHDIR = 80, MKDIR = 83, CHMOD = 90, GETUID = 102,
-  GETGID = 104, UMASK = 95, MOUNT = 165, EXIT_GROUP = 231, UNSHARE = 272, CLOSE_RANGE = 436 };
-enum { NEW_USER = 0x10000000, NEW_MOUNTS = 0x00020000, NOSUID = 2, NODEV = 4, BIND = 4096, RECURSIVE = 16384 };
-enum { O_WRITE = 1, EINTR = 4, EEXIST = 17 };
+enum { WRITE = 1, OPEN = 2, CLOSE = 3, FORK = 57, EXECVE = 59, WAIT4 = 61, KILL = 62, FCNTL = 72, CHDIR = 80, MKDIR = 83,
+  CHMOD = 90, GETUID = 102, GETGID = 104, SETSID = 112, UMASK = 95, PRCTL = 157, MOUNT = 165, EXIT_GROUP = 231,
+  UNSHARE = 272, CLOSE_RANGE = 436 };
+enum { NEW_USER = 0x10000000, NEW_MOUNTS = 0x00020000, READ_ONLY = 1, NOSUID = 2, NODEV = 4, BIND = 4096,
+  RECURSIVE = 16384 };
+enum { O_WRITE = 1, O_READ_WRITE = 2, O_CLOEXEC = 02000000, SET_DESCRIPTOR_FLAGS = 2, PARENT_DEATH_SIGNAL = 1,
+  NO_NEW_PRIVS = 38, KILLED = 9, EEXIST = 17 };
 
 static u64 length(const char *text) {
   u64 n = 0;
@@ -77,14 +83,58 @@ static void folder(const char *path, u32 mode) {
 static const char *skeleton[] = { "skeleton", "skeleton/dev", "skeleton/proc", "skeleton/tmp", "skeleton/var",
   "skeleton/var/tmp", "skeleton/run", "skeleton/run/io", "skeleton/run/rollout", 0 };
 
+/* All descriptors from `first` on except one. The control socket is among them: its close has to be seen. */
+static void close_others(int first, int kept) {
+  if (kept > first) sys(CLOSE_RANGE, first, kept - 1, 0, 0);
+  long result = sys(CLOSE_RANGE, kept < first ? first : kept + 1, ~0u, 0, 0);
+  for (int fd = first; result < 0 && fd < 4096; fd++)
+    if (fd != kept) sys(CLOSE, fd, 0, 0, 0);
+}
+
+/* Starts what serves the image's file outside of the sandbox; who asks for its files before it is ready waits. */
+static struct server { long pid, device; } serve(char **argv, char **environment, u64 uid, u64 gid) {
+  static char options[128], point[32];
+  int fd = sys(OPEN, "/dev/fuse", O_READ_WRITE | O_CLOEXEC, 0, 0);
+  check(fd, "/dev/fuse");
+  char *end = append_number(append(append_number(append(options, "fd="), fd), ",rootmode=40000,user_id="), uid);
+  append_number(append(end, ",group_id="), gid);
+  mount("image", "image", "fuse", NOSUID | NODEV | READ_ONLY, options, "the image's FUSE mount");
+  append_number(append(point, "/dev/fd/"), fd);
+  long pid = sys(FORK, 0, 0, 0, 0);
+  check(pid, "fork");
+  if (pid > 0) return (struct server){ pid, fd };
+  char *server[] = { argv[5], "-f", "-o", argv[6], argv[2], point, 0 };
+  sys(FCNTL, fd, SET_DESCRIPTOR_FLAGS, 0, 0);
+  sys(PRCTL, PARENT_DEATH_SIGNAL, KILLED, 0, 0);
+  sys(PRCTL, NO_NEW_PRIVS, 1, 0, 0);
+  close_others(3, fd);
+  check(sys(EXECVE, argv[5], server, environment, 0), "to run the program that mounts the image");
+  return (struct server){ 0, -1 };
+}
+
+/* The image with its layer above, then what starts the sandbox. */
+static void start(char **argv, char **environment) {
+  if (*argv[4]) mount(argv[4], "layer", 0, BIND, 0, "the layer's bind mount");
+  folder("layer/upper", 0755), folder("layer/work", 0755);
+  mount("overlay", "root", "overlay", NOSUID | NODEV,
+    "lowerdir=image:skeleton,upperdir=layer/upper,workdir=layer/work,userxattr", "an overlay");
+  sys(UMASK, 022, 0, 0, 0);
+  check(sys(CHDIR, "/", 0, 0, 0), "/");
+  check(sys(EXECVE, argv[7], argv + 7, environment, 0), "to run the starter");
+}
+
+
 /* Lives as long as the starter, which leaves this mount namespace: with its last process the kernel would take it
-   apart, and then /proc/self/exe, by which Apptainer finds its files, has no whole path. */
-static void keep(long pid) {
+   apart, and then /proc/self/exe, by which Apptainer finds its files, has no whole path. It keeps the server's
+   device too: of an image that is served no more nobody may read an error, and take it for a command's result. */
+static void keep(long pid, struct server server) {
   int status = 0;
-  /* The control socket is one of them: its close has to be seen. */
-  if (sys(CLOSE_RANGE, 0, ~0u, 0, 0) < 0)
-    for (int fd = 0; fd < 4096; fd++) sys(CLOSE, fd, 0, 0, 0);
-  while (sys(WAIT4, pid, &status, 0, 0) == -EINTR) {}
+  long ended;
+  close_others(0, server.device);
+  while ((ended = sys(WAIT4, -1, &status, 0, 0)) != pid) {
+    /* PID 1 of the sandbox is of our process group too. */
+    if (ended == server.pid) sys(KILL, 0, KILLED, 0, 0);
+  }
   sys(EXIT_GROUP, status & 127 ? 128 + (status & 127) : status >> 8 & 255, 0, 0, 0);
 }
 
@@ -92,7 +142,9 @@ void begin(long *stack) {
   char **argv = (char **)(stack + 1), **environment = argv + stack[0] + 1;
   static char options[64];
   u64 uid = sys(GETUID, 0, 0, 0, 0), gid = sys(GETGID, 0, 0, 0, 0);
-  if (stack[0] < 6) sys(EXIT_GROUP, 2, 0, 0, 0);
+  if (stack[0] < 8) sys(EXIT_GROUP, 2, 0, 0, 0);
+  /* A process group to be killed with us; who detached us has made it already. */
+  sys(SETSID, 0, 0, 0, 0);
   check(sys(UNSHARE, NEW_USER | NEW_MOUNTS, 0, 0, 0), "a user namespace");
   write_file("/proc/self/setgroups", "deny");
   map("/proc/self/uid_map", uid);
@@ -104,15 +156,11 @@ void begin(long *stack) {
   for (const char **path = skeleton; *path; path++) folder(*path, 0755);
   folder("root", 0755), folder("image", 0755), folder("layer", 0755);
   folder("tmp", 01777), folder("var_tmp", 01777), folder("shm", 01777);
-  mount(argv[2], "image", 0, BIND | RECURSIVE, 0, "the image's bind mount");
-  if (*argv[4]) mount(argv[4], "layer", 0, BIND, 0, "the layer's bind mount");
-  folder("layer/upper", 0755), folder("layer/work", 0755);
-  mount("overlay", "root", "overlay", NOSUID | NODEV,
-    "lowerdir=image:skeleton,upperdir=layer/upper,workdir=layer/work,userxattr", "an overlay");
-  sys(UMASK, 022, 0, 0, 0);
-  check(sys(CHDIR, "/", 0, 0, 0), "/");
+  struct server server = { 0, -1 };
+  if (*argv[5]) server = serve(argv, environment, uid, gid);
+  else mount(argv[2], "image", 0, BIND | RECURSIVE, 0, "the image's bind mount");
   long pid = sys(FORK, 0, 0, 0, 0);
   check(pid, "fork");
-  if (pid == 0) check(sys(EXECVE, argv[5], argv + 5, environment, 0), "to run the starter");
-  keep(pid);
+  if (pid == 0) start(argv, environment);
+  keep(pid, server);
 }

@@ -31,7 +31,9 @@ enum { LEADER_GROUP = 0, FOREGROUND = 1, FOREGROUND_BUT_LEADER = 2 };
 enum { CONTROL = 3, HEADER = 9, STREAMS = 64, INPUT_WINDOW = 65536, CHUNK = 16384, RESERVE = 4096,
   FRAME_MAX = 262144, OUT_MAX = 196608, ARGS_MAX = 1024, VERSION = 1,
   /* What one command may still have in its pipes when it ends; a grandchild that floods gets no more. */
-  DRAIN_MAX = 1048576 };
+  DRAIN_MAX = 1048576,
+  /* What a terminal prints waits for more this long, of the loop's rounds this many, and up to this many bytes. */
+  HOLD_MS = 1, HOLD_ROUNDS = 16, HOLD_BYTES = 4096 };
 
 struct stream {
   u32 id;
@@ -47,6 +49,7 @@ struct pollfd { int fd; short events, revents; };
 static struct stream streams[STREAMS];
 static u8 in[FRAME_MAX + HEADER], out[OUT_MAX], scratch[65536];
 static u32 in_length, out_head, out_tail;
+static int urgent; /* Something in `out` is not to wait for more. */
 static char *arguments[ARGS_MAX + 1], *environment[ARGS_MAX + 1];
 static int self, signal_fd;
 
@@ -99,6 +102,7 @@ static void header(u32 type, u32 id, u32 length) {
   out[out_tail + 4] = type;
   put32(out + out_tail + 5, id);
   out_tail += HEADER + length;
+  urgent = 1;
 }
 
 /* A frame of up to two numbers. The callers leave RESERVE bytes free, so that these always fit. */
@@ -110,12 +114,14 @@ static void send_numbers(u32 type, u32 id, int count, u32 a, u32 b) {
 }
 
 static void flush(void) {
+  urgent = 1;
   while (out_head < out_tail) {
     long n = syscall6(SENDTO, CONTROL, (long)(out + out_head), out_tail - out_head, 0x4040, 0, 0);
     if (n == -EAGAIN) return;
     if (n <= 0) end(0);
     out_head += n;
   }
+  urgent = 0;
 }
 
 /* ---- the child's side of a start: nothing here returns ---- */
@@ -416,16 +422,19 @@ static void reap(void) {
   }
 }
 
-static void write_input(struct stream *s) {
+/* Returns whether anything was written. */
+static int write_input(struct stream *s) {
+  u32 before = s->consumed;
   while (s->input >= 0 && s->head < s->tail) {
     long n = sys(WRITE, s->input, s->buffer + s->head, s->tail - s->head, 0);
-    if (n == -EAGAIN || (n == -EIO && s->kind == TERMINAL)) return;
+    if (n == -EAGAIN || (n == -EIO && s->kind == TERMINAL)) break;
     if (n < 0) { n = s->tail - s->head; close_fd(&s->input); }
     s->head += n;
     s->consumed += n;
   }
   if (s->head == s->tail) s->head = s->tail = 0;
   if (s->input_ended && s->head == s->tail && s->kind != TERMINAL) close_fd(&s->input);
+  return s->consumed != before;
 }
 
 /* Reads one chunk straight into the frame that carries it. Returns whether there may be more. */
@@ -436,9 +445,13 @@ static int forward(struct stream *s, int *fd, u32 type) {
   if (most > free - RESERVE) most = free - RESERVE;
   long n = sys(READ, *fd, out + out_tail + HEADER, most, 0);
   if (n > 0) {
+    int was_urgent = urgent;
     s->credit -= n;
     if (s->exited) s->drained += n;
     header(type, s->id, n);
+    /* Nobody acts on what a terminal shows before the command has ended, and then a zero byte is the last. So most
+       commands wake the service once. */
+    if (s->kind == TERMINAL && out[out_tail - 1] && out_tail - out_head < HOLD_BYTES) urgent = was_urgent;
     return s->drained < DRAIN_MAX;
   }
   if (n == -EAGAIN) return 0;
@@ -461,12 +474,13 @@ static void check_start(struct stream *s) {
 static void serve(struct stream *s) {
   if (room() < RESERVE / 2) return;
   check_start(s);
-  write_input(s);
-  if (s->consumed >= INPUT_WINDOW / 4 || (s->consumed && s->head == s->tail && !s->exited)) {
+  int wrote = write_input(s);
+  if (s->consumed >= INPUT_WINDOW / 4) {
     send_numbers(CONSUMED, s->id, 1, s->consumed, 0);
     s->consumed = 0;
   }
   if (s->failed) { if (s->exited) release(s); return; }
+  if (wrote && !s->exited) return; /* Its answer is not there yet; the poll tells when it is. */
   int more = forward(s, &s->output, STDOUT) | forward(s, &s->error, STDERR);
   /* After the exit only what was left in the pipes: a grandchild that holds them delays nothing. Without
      window or room the rest has to wait for them. */
@@ -485,9 +499,9 @@ static void watch(struct pollfd *set, int *count, int fd, int events) {
 
 static void loop(void) {
   static struct pollfd set[2 + 4 * STREAMS];
-  for (u32 first = 0;; first++) {
+  for (u32 first = 0, held = 0;; first++) {
     int count = 0, wait = -1, full = room() < RESERVE + HEADER;
-    watch(set, &count, CONTROL, (room() >= RESERVE / 2 ? POLLIN : 0) | (out_head < out_tail ? POLLOUT : 0));
+    watch(set, &count, CONTROL, (room() >= RESERVE / 2 ? POLLIN : 0) | (urgent ? POLLOUT : 0));
     watch(set, &count, signal_fd, POLLIN);
     for (int i = 0; i < STREAMS; i++) {
       struct stream *s = &streams[i];
@@ -498,7 +512,9 @@ static void loop(void) {
       else if (s->credit && !full) watch(set, &count, s->output, POLLIN), watch(set, &count, s->error, POLLIN);
       if (s->exited && s->credit && !full) wait = 0;
     }
-    sys(POLL, set, count, wait, 0);
+    int holds = out_head < out_tail && !urgent && wait;
+    int events = sys(POLL, set, count, holds ? HOLD_MS : wait, 0);
+    if (holds && !events) urgent = 1;
     /* Also where we are not reading, because our own answers are stuck. */
     if (set[0].revents & (POLLHUP | POLLERR)) end(0);
     if (set[0].revents & POLLIN) receive();
@@ -511,7 +527,8 @@ static void loop(void) {
       if (!wait || wait == 20) s->quiet = 0;
       serve(s);
     }
-    flush();
+    held = out_head < out_tail ? held + 1 : 0;
+    if (urgent || held == HOLD_ROUNDS) flush(), held = 0;
   }
 }
 

@@ -10,8 +10,12 @@ const OURS: Mends = [
     "Raise user.max_user_namespaces; on Ubuntu also set kernel.apparmor_restrict_unprivileged_userns to 0.",
   ],
   [
-    /stage: an overlay failed/,
+    /stage: an overlay failed with errno (?!107)/,
     "Use Linux 5.11 or newer, and image_cache and data_dir on a local disk (ext4, xfs, btrfs).",
+  ],
+  [
+    /stage: (\/dev\/fuse|the image's FUSE mount) failed/,
+    "Let the user open /dev/fuse (chmod 666, by an administrator), or leave image_mount_bytes out: then images are unpacked.",
   ],
   [
     /(seccomp filters|no_new_privs) (are|is) not available/,

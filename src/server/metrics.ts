@@ -1,4 +1,4 @@
-import { isFinal, type Job, STAGES } from "../jobs/job.ts";
+import { isFinal, isPaused, type Job, STAGES } from "../jobs/job.ts";
 import type { GroupEnd } from "../pipeline/event-feed.ts";
 import { EventLoopLag } from "../telemetry/event-loop-lag.ts";
 import { Exposition, Histogram } from "../telemetry/exposition.ts";
@@ -33,7 +33,7 @@ export class Metrics {
   #note(job: Job): void {
     const { failures } = job;
     const last = failures.at(-1);
-    if (last && job.state === "pending" && job.notBeforeMs !== null) {
+    if (last && job.state === "pending" && job.notBeforeMs !== null && !isPaused(job)) {
       this.#attempts++;
       this.#fail(last.error, last.stage, "true");
     }
@@ -45,7 +45,7 @@ export class Metrics {
       const ms = labels.kind === "queued" ? queuedMs : activeMs;
       if (ms > 0) histogram.observe(ms / 1000);
     }
-    this.#tokens += this.#parts.store.jobById(job.id)?.sampled_tokens ?? 0;
+    this.#tokens += this.#parts.store.sampledTokens(job.id) ?? 0;
   }
 
   #noteEnd(end: GroupEnd): void {

@@ -1,8 +1,8 @@
 import type { EngineChoice, EngineProfile } from "../inference/engine-profile.ts";
 import type { Leaving } from "../inference/registry.ts";
 import type { Weights } from "../inference/weights.ts";
-import type { BatchSubmission } from "../pipeline/batches.ts";
-import type { GroupSubmission } from "../pipeline/groups.ts";
+import type { GroupSubmission } from "../pipeline/group-parts.ts";
+import type { BatchSubmission } from "../pipeline/live-batch.ts";
 import type { Submission } from "../pipeline/parts.ts";
 import type { Scheduler } from "../pipeline/scheduler.ts";
 import type { BatchRequest, GroupOrigin } from "../protocol/batch.ts";

@@ -67,7 +67,7 @@ async function generate(
 ): Promise<Response> {
   const { engine, tokenizer, policy } = serving;
   const { signal } = request;
-  const { asking, write, pieces } = await readRequest(format, request);
+  const { asking, write, pieces, nameOf } = await readRequest(format, request);
   const promptIds = idsOf(asking, tokenizer);
   const messages = "messages" in asking.prompt ? asking.prompt.messages : null;
   const prompt = { ids: promptIds, messages };
@@ -86,10 +86,11 @@ async function generate(
   const { salt, stopTokenIds } = asking;
   const stop = asking.stop.map((text) => tokenizer.encode(text));
   const { ids: outputIds, finish } = answered;
-  const id = request.headers.get("x-request-id") ?? String(number);
+  const requestId = request.headers.get("x-request-id") ?? String(number);
+  const id = nameOf?.(requestId) ?? requestId;
   const call = { id, promptIds, outputIds, finish, maxTokens, stopTokenIds, stop, salt, signal };
   const told = (sampled: Sampled) => ({
-    ...{ requestId: id, promptIds, sampled, tokenizer, model: serving.model },
+    ...{ requestId, promptIds, sampled, tokenizer, model: serving.model },
     said: saidOf(answered, sampled, tokenizer),
     turn: understood.turn ?? 0,
     weightVersion: engine.weightVersion,

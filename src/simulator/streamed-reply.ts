@@ -23,10 +23,16 @@ export function streamedReply({ serving, call, pieces, told, fault }: Streaming)
   requests.inFlight++;
   const ids: number[] = [];
   const logprobs: number[] = [];
+  let untold: number[] = [];
   const next = (newIds: number[], newLogprobs: number[]): NewTokens => {
     ids.push(...newIds);
     logprobs.push(...newLogprobs);
-    return { ids: newIds, logprobs: newLogprobs, soFar: { ids, logprobs } };
+    untold.push(...newIds);
+    const text = serving.tokenizer.decode(untold);
+    const isWhole = !text.endsWith("\ufffd");
+    if (isWhole) untold = [];
+    const told = isWhole ? text : "";
+    return { ids: newIds, logprobs: newLogprobs, text: told, soFar: { ids, logprobs } };
   };
   const { requestId } = told(NOTHING);
   const stream = new ReadableStream<Uint8Array>({
@@ -34,8 +40,11 @@ export function streamedReply({ serving, call, pieces, told, fault }: Streaming)
       const write = (data: string) => {
         if (!left.signal.aborted) controller.enqueue(new TextEncoder().encode(`data: ${data}\n\n`));
       };
-      const onTokens = (newIds: number[], newLogprobs: number[]) =>
-        write(JSON.stringify(pieces.piece(next(newIds, newLogprobs), requestId, call.promptIds)));
+      const onTokens = (newIds: number[], newLogprobs: number[]) => {
+        const tokens = next(newIds, newLogprobs);
+        const events = pieces.piece(tokens, requestId, call.promptIds);
+        for (const event of events) write(JSON.stringify(event));
+      };
       const sampled = await serving.engine.generate({ ...call, signal: left.signal, onTokens });
       call.signal.removeEventListener("abort", leave);
       requests.inFlight--;

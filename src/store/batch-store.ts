@@ -20,7 +20,7 @@ import { type BatchRow, batches, type GroupRow, groups, jobs } from "./tables.ts
 
 export type NewBatch = Pick<
   BatchRow,
-  "id" | "body_sha256" | "options" | "closed" | "source" | "created_ms"
+  "id" | "body_sha256" | "options" | "closed" | "source" | "series" | "created_ms"
 >;
 
 export type BatchChange = Partial<
@@ -63,6 +63,17 @@ export class BatchStore {
 
   byId(id: string): BatchRow | null {
     return this.#db.select().from(batches).where(eq(batches.id, id)).get() ?? null;
+  }
+
+  bySeq(seq: number): BatchRow | null {
+    return this.#db.select().from(batches).where(eq(batches.seq, seq)).get() ?? null;
+  }
+
+  /** The batch of a series that was begun last. */
+  lastOfSeries(series: string): BatchRow | null {
+    const { seq } = batches;
+    const last = this.#db.select().from(batches).where(eq(batches.series, series));
+    return last.orderBy(desc(seq)).limit(1).get() ?? null;
   }
 
   running(): BatchRow[] {
@@ -206,7 +217,9 @@ export class BatchStore {
   workOf(groupSeq: number, nowMs: number): number {
     const now = sql`CASE WHEN ${jobs.state} = 'active' AND ${jobs.stage} = 'run' THEN ${nowMs} - ${jobs.since_ms} ELSE 0 END`;
     const row = this.#db
-      .select({ work: sql<number>`coalesce(sum(${jobs.run_active_ms} + ${now}), 0)` })
+      .select({
+        work: sql<number>`coalesce(sum(coalesce(${jobs.life} ->> '$.timings.run.activeMs', 0) + ${now}), 0)`,
+      })
       .from(jobs)
       .where(eq(jobs.group_seq, groupSeq))
       .get();

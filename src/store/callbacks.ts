@@ -1,4 +1,5 @@
 import type { Database } from "bun:sqlite";
+import { SELECT_JOB } from "./job-table.ts";
 import type { JobRow } from "./tables.ts";
 
 /** A finished job whose client has yet to be told. `attempts` counts those that failed. */
@@ -32,7 +33,7 @@ export class CallbackTable {
   }
 
   row(seq: number): JobRow | null {
-    return this.#db.query<JobRow, [number]>("SELECT * FROM jobs WHERE seq = ?").get(seq);
+    return this.#db.query<JobRow, [number]>(`${SELECT_JOB} WHERE seq = (SELECT ?)`).get(seq);
   }
 
   /** Delivered, or given up. */

@@ -1,7 +1,7 @@
-import { and, asc, eq, gt, inArray, isNull, type SQL } from "drizzle-orm";
+import { and, asc, eq, getTableColumns, gt, inArray, isNull, type SQL } from "drizzle-orm";
 import type { BunSQLiteDatabase } from "drizzle-orm/bun-sqlite";
 import type { GroupState } from "../jobs/group.ts";
-import { type GroupRow, groups, type JobRow, jobs } from "./tables.ts";
+import { type GroupRow, groups, type JobRow, jobBodies, jobs } from "./tables.ts";
 
 export type NewGroup = {
   id: string;
@@ -72,7 +72,14 @@ export class GroupStore {
 
   /** Its rollouts in the order in which they were begun; the last one of a sample stands for it. */
   members(seq: number): JobRow[] {
-    return this.#db.select().from(jobs).where(eq(jobs.group_seq, seq)).orderBy(asc(jobs.seq)).all();
+    const { job_seq, ...body } = getTableColumns(jobBodies);
+    return this.#db
+      .select({ ...getTableColumns(jobs), ...body })
+      .from(jobs)
+      .innerJoin(jobBodies, eq(job_seq, jobs.seq))
+      .where(eq(jobs.group_seq, seq))
+      .orderBy(asc(jobs.seq))
+      .all();
   }
 
   /** Groups that are under way, oldest first. */

@@ -10,7 +10,6 @@ type Place = Pick<Job, "stage" | "state">;
  */
 export class JobCounts {
   readonly #count;
-  readonly #placeOf;
   /** By stage and state; null before the first look, and when the table may have gone back. */
   #counts: Map<string, JobCount> | null = null;
 
@@ -19,7 +18,6 @@ export class JobCounts {
       `SELECT stage, state, count(*) AS count FROM jobs INDEXED BY jobs_unfinished
        WHERE finished_ms IS NULL GROUP BY stage, state`,
     );
-    this.#placeOf = db.query<Place, [number]>("SELECT stage, state FROM jobs WHERE seq = ?");
   }
 
   list(): JobCount[] {
@@ -36,10 +34,8 @@ export class JobCounts {
     this.#add(job, 1);
   }
 
-  /** Before the row is written. */
-  changing(seq: number, to: Place): void {
-    const from = this.#placeOf.get(seq);
-    if (from) this.#add(from, -1);
+  changed(from: Place, to: Place): void {
+    this.#add(from, -1);
     this.#add(to, 1);
   }
 

@@ -1,5 +1,6 @@
 import type { Database, SQLQueryBindings } from "bun:sqlite";
 import { isFinal, type State } from "../jobs/job.ts";
+import { SELECT_JOB } from "./job-table.ts";
 import type { JobRow } from "./tables.ts";
 
 export type ListFilter = {
@@ -38,12 +39,12 @@ function look(db: Database, filter: ListFilter, scanRows: number): ListPage {
   const scanned = db
     .query<{ seq: number; position: number; matches: number }, SQLQueryBindings[]>(
       `SELECT jobs.seq AS seq, ${walk.position} AS position, ${wanted.sql} AS matches
-       FROM ${walk.from} AND ${walk.position} > ? ORDER BY ${walk.position} LIMIT ${scanRows}`,
+       FROM ${walk.from} AND ${walk.position} > (SELECT ?) ORDER BY ${walk.position} LIMIT ${scanRows}`,
     )
     .all(...wanted.values, ...walk.values, filter.after);
   const found = scanned.filter(({ matches }) => matches === 1);
   const page = found.slice(0, filter.limit);
-  const rowOf = db.query<JobRow, [number]>("SELECT * FROM jobs WHERE seq = ?");
+  const rowOf = db.query<JobRow, [number]>(`${SELECT_JOB} WHERE seq = (SELECT ?)`);
   const rows = page.map(({ seq }) => rowOf.get(seq) as JobRow);
   const cut = page.length < found.length;
   const last = cut ? page.at(-1) : scanned.at(-1);
@@ -60,7 +61,8 @@ function chooseWalk({ order, labels = {}, states, taskKind }: ListFilter): Walk 
   }
   const [label] = Object.entries(labels);
   if (label) {
-    const from = "labels CROSS JOIN jobs ON seq = job_seq WHERE name = ? AND value = ?";
+    const from =
+      "labels CROSS JOIN jobs ON seq = job_seq WHERE name = (SELECT ?) AND value = (SELECT ?)";
     return { from, position: "job_seq", values: label };
   }
   const position = "seq";
@@ -69,11 +71,15 @@ function chooseWalk({ order, labels = {}, states, taskKind }: ListFilter): Walk 
     return { from, position, values: [] };
   }
   if (states?.length === 1) {
-    const from = "jobs INDEXED BY jobs_final WHERE finished_ms IS NOT NULL AND state = ?";
+    const from = "jobs INDEXED BY jobs_final WHERE finished_ms IS NOT NULL AND state = (SELECT ?)";
     return { from, position, values: states };
   }
   if (taskKind !== undefined) {
-    return { from: "jobs INDEXED BY jobs_kind WHERE task_kind = ?", position, values: [taskKind] };
+    return {
+      from: "jobs INDEXED BY jobs_kind WHERE task_kind = (SELECT ?)",
+      position,
+      values: [taskKind],
+    };
   }
   return { from: "jobs WHERE true", position, values: [] };
 }

@@ -6,7 +6,7 @@ import { ServiceError } from "../errors.ts";
  * edited once released. The CHECKs repeat the rules of `jobs/transitions.ts`, so that a bug can't store a
  * state that has no meaning.
  */
-const MIGRATIONS: string[] = [
+export const MIGRATIONS: readonly string[] = [
   `CREATE TABLE jobs (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
     id TEXT NOT NULL UNIQUE,
@@ -191,6 +191,107 @@ const MIGRATIONS: string[] = [
     CHECK ((group_seq IS NULL) != (batch_seq IS NULL))
   ) STRICT;
   CREATE INDEX batches_unfinished ON batches (state) WHERE finished_ms IS NULL;`,
+  // Each change of a job writes its row anew and checks it, so the row keeps what the queue asks for and has one CHECK.
+  `CREATE TABLE narrow_jobs (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    task_kind TEXT NOT NULL,
+    uses_sandbox INTEGER NOT NULL,
+    needs_backend INTEGER NOT NULL,
+    image TEXT,
+    eval_from_record INTEGER NOT NULL,
+    client TEXT NOT NULL,
+    queue_key INTEGER NOT NULL,
+    stage TEXT NOT NULL,
+    state TEXT NOT NULL,
+    attempt INTEGER NOT NULL CHECK (attempt >= 1),
+    crashes INTEGER NOT NULL,
+    ending TEXT CHECK (ending = 'cancel' OR ending = 'deadline' OR ending = 'shutdown'),
+    created_ms INTEGER NOT NULL,
+    since_ms INTEGER NOT NULL,
+    deadline_ms INTEGER NOT NULL,
+    stage_deadline_ms INTEGER,
+    not_before_ms INTEGER,
+    life TEXT NOT NULL,
+    group_seq INTEGER REFERENCES groups (seq),
+    sample INTEGER,
+    rescore_of TEXT,
+    lease_ms INTEGER,
+    lease_until_ms INTEGER,
+    callback_url TEXT,
+    backend_id TEXT,
+    isolation TEXT CHECK (isolation = 'A' OR isolation = 'B'),
+    sampled_tokens INTEGER,
+    peak_memory_bytes INTEGER,
+    peak_processes INTEGER,
+    error TEXT,
+    reward REAL,
+    verdict TEXT,
+    finished_ms INTEGER,
+    finished_seq INTEGER,
+    CHECK ((sample IS NULL) = (group_seq IS NULL)),
+    CHECK (stage = 'init' OR stage = 'run' OR stage = 'eval'),
+    CHECK (CASE state
+      WHEN 'pending' THEN
+        coalesce(stage_deadline_ms, finished_ms, finished_seq, reward, verdict, error) IS NULL
+      WHEN 'active' THEN stage_deadline_ms IS NOT NULL
+        AND coalesce(not_before_ms, finished_ms, finished_seq, reward, verdict, error) IS NULL
+      WHEN 'succeeded' THEN stage = 'eval' AND finished_ms IS NOT NULL AND finished_seq IS NOT NULL
+        AND reward IS NOT NULL AND verdict IS NOT NULL
+        AND coalesce(stage_deadline_ms, not_before_ms, error) IS NULL
+      ELSE (state = 'failed' OR state = 'cancelled')
+        AND finished_ms IS NOT NULL AND finished_seq IS NOT NULL AND error IS NOT NULL
+        AND coalesce(stage_deadline_ms, not_before_ms, reward, verdict) IS NULL
+    END)
+  ) STRICT;
+  CREATE TABLE job_bodies (
+    job_seq INTEGER PRIMARY KEY REFERENCES jobs (seq),
+    body_sha256 TEXT NOT NULL,
+    instance TEXT NOT NULL,
+    options TEXT NOT NULL,
+    priority INTEGER NOT NULL,
+    labels TEXT,
+    outcome TEXT
+  ) STRICT;
+  INSERT INTO narrow_jobs SELECT
+    seq, id, task_kind, uses_sandbox, needs_backend, image, eval_from_record, client, queue_key,
+    stage, state, attempt, crashes, ending, created_ms, since_ms, deadline_ms, stage_deadline_ms,
+    not_before_ms,
+    json_object('numAttempts', num_attempts, 'limits', json(limits),
+      'failures', json(coalesce(failures, '[]')), 'endingReason', ending_reason,
+      'timings', json_object(
+        'init', json_object('queuedMs', init_queued_ms, 'activeMs', init_active_ms),
+        'run', json_object('queuedMs', run_queued_ms, 'activeMs', run_active_ms),
+        'eval', json_object('queuedMs', eval_queued_ms, 'activeMs', eval_active_ms)),
+      'visits', json(coalesce(visits, '[]'))),
+    group_seq, sample, rescore_of, lease_ms, lease_until_ms, callback_url, backend_id, isolation,
+    sampled_tokens, peak_memory_bytes, peak_processes, error, reward, verdict, finished_ms,
+    finished_seq FROM jobs ORDER BY seq;
+  INSERT INTO job_bodies
+    SELECT seq, body_sha256, instance, options, priority, labels, outcome FROM jobs ORDER BY seq;
+  DELETE FROM sqlite_sequence WHERE name = 'narrow_jobs';
+  INSERT INTO sqlite_sequence SELECT 'narrow_jobs', seq FROM sqlite_sequence WHERE name = 'jobs';
+  DROP TABLE jobs;
+  ALTER TABLE narrow_jobs RENAME TO jobs;
+  CREATE INDEX jobs_claimable ON jobs (stage, client, queue_key, seq, image)
+    WHERE state = 'pending' AND not_before_ms IS NULL;
+  CREATE INDEX jobs_delayed ON jobs (not_before_ms) WHERE not_before_ms IS NOT NULL;
+  CREATE INDEX jobs_deadline ON jobs (deadline_ms) WHERE finished_ms IS NULL;
+  CREATE INDEX jobs_leased ON jobs (lease_until_ms)
+    WHERE lease_until_ms IS NOT NULL AND finished_ms IS NULL;
+  CREATE INDEX jobs_unfinished ON jobs (seq) WHERE finished_ms IS NULL;
+  CREATE INDEX jobs_final ON jobs (state, seq) WHERE finished_ms IS NOT NULL;
+  CREATE UNIQUE INDEX jobs_finished ON jobs (finished_seq) WHERE finished_seq IS NOT NULL;
+  CREATE INDEX jobs_kind ON jobs (task_kind, seq);
+  CREATE INDEX jobs_of_group ON jobs (group_seq, seq) WHERE group_seq IS NOT NULL;
+  CREATE INDEX jobs_rescores ON jobs (rescore_of) WHERE rescore_of IS NOT NULL;`,
+  `CREATE TABLE paused_rollouts (
+    job_seq INTEGER PRIMARY KEY REFERENCES jobs (seq),
+    left_ms INTEGER NOT NULL,
+    record BLOB
+  ) STRICT;
+  ALTER TABLE batches ADD COLUMN series TEXT;
+  CREATE INDEX batches_of_series ON batches (series, seq) WHERE series IS NOT NULL;`,
 ];
 
 /** Brings the schema to this version's. @throws ServiceError when a newer rolloutd wrote the file. */
@@ -205,11 +306,18 @@ export function migrate(db: Database): void {
       { mend: "use the newer rolloutd that wrote it, or another --data-dir" },
     );
   }
+  if (version === MIGRATIONS.length) return;
+  // Off, because a table that others refer to can't be replaced else; so it is looked afterwards.
+  db.run("PRAGMA foreign_keys = OFF");
   for (const [index, sql] of MIGRATIONS.entries()) {
     if (index < version) continue;
     db.transaction(() => {
       db.run(sql);
       db.run(`PRAGMA user_version = ${index + 1}`);
+      const [orphan] = db.query("PRAGMA foreign_key_check").values();
+      if (orphan)
+        throw new Error(`migration ${index + 1} leaves a row without its owner: ${orphan}`);
     }).immediate();
   }
+  db.run("PRAGMA foreign_keys = ON");
 }

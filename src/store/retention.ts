@@ -51,6 +51,7 @@ export class Retention {
     const statements = [
       DETACH,
       "DELETE FROM trajectories WHERE job_seq = ?",
+      "DELETE FROM job_bodies WHERE job_seq = ?",
       "DELETE FROM labels WHERE job_seq = ?",
       "DELETE FROM jobs WHERE seq = ?",
     ].map((sql) => this.#db.query(sql));

@@ -1,11 +1,8 @@
 import type { Database } from "bun:sqlite";
-import { and, asc, eq, gt, isNotNull, isNull, lte, type SQL, sql } from "drizzle-orm";
+import { and, asc, eq, gt, isNotNull, isNull, lte, sql } from "drizzle-orm";
 import { type BunSQLiteDatabase, drizzle } from "drizzle-orm/bun-sqlite";
-import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
 import type { Job, Stage } from "../jobs/job.ts";
 import { isFinal } from "../jobs/job.ts";
-import { queueKey } from "../jobs/queue-key.ts";
-import type { Verdict } from "../verifiers/verdict.ts";
 import { BatchStore } from "./batch-store.ts";
 import { CallbackTable } from "./callbacks.ts";
 import { closeDatabase, openDatabase } from "./database.ts";
@@ -13,53 +10,21 @@ import { GroupEventLog } from "./group-events.ts";
 import { GroupStore } from "./group-store.ts";
 import { InstanceStore } from "./instance-store.ts";
 import { JobCounts } from "./job-counts.ts";
+import { type JobResult, JobTable, type NewRow, SELECT_JOB } from "./job-table.ts";
 import { LeaseTable } from "./leases.ts";
 import { type ListFilter, type ListPage, listJobs } from "./listing.ts";
+import { PausedTable } from "./paused-table.ts";
 import { Retention } from "./retention.ts";
-import { toColumns } from "./rows.ts";
 import {
   type BackendRow,
   backends,
+  type JobHead,
   type JobRow,
   jobs,
-  labels,
   trajectories,
   weightPause,
   weightVersions,
 } from "./tables.ts";
-
-/** What a stage leaves in the row besides the job's life. Absent: unchanged. */
-export type JobResult = {
-  backendId?: string;
-  outcome?: string;
-  isolation?: "A" | "B";
-  sampledTokens?: number;
-  /** The highest of all stages is kept. */
-  sandboxPeak?: { memoryBytes: number; processes: number };
-  verdict?: Verdict;
-};
-
-export type NewRow = {
-  bodySha256: string;
-  taskKind: string;
-  usesSandbox: boolean;
-  needsBackend: boolean;
-  /** The image that its sandbox is made from; null: the service's default. */
-  image: string | null;
-  instance: string;
-  options: string;
-  /** Of a job that begins with EVAL: what another job's RUN left, and that job's id. */
-  rescore?: { of: string; outcome: string };
-  /** Where the job is a sample of a group. */
-  member?: { groupSeq: number; sample: number };
-  /** Who submitted it; the service's own work has none. */
-  client?: string;
-  priority?: number;
-  labels?: Record<string, string>;
-  /** How long its client may be silent before it is cancelled. Units: milliseconds. */
-  leaseMs?: number;
-  callbackUrl?: string;
-};
 
 /** Which waiting jobs of a client may be claimed now. */
 export type ClaimFilter = {
@@ -68,7 +33,7 @@ export type ClaimFilter = {
   limit: number;
   sandbox: boolean;
   backend: boolean;
-  /** Images whose jobs with a sandbox are left out; empty: the default one. */
+  /** Images whose jobs are left out where they would start a sandbox; empty: the default one. */
   barred: string[];
 };
 
@@ -83,34 +48,34 @@ export class Store implements Disposable {
   readonly #raw: Database;
   readonly #db: BunSQLiteDatabase;
   readonly #statements;
+  readonly #jobs: JobTable;
   readonly groups: GroupStore;
   readonly batches: BatchStore;
   readonly instances: InstanceStore;
   readonly groupEvents: GroupEventLog;
-  readonly #clientsWaiting;
   readonly callbacks: CallbackTable;
   readonly leases: LeaseTable;
+  readonly paused: PausedTable;
   readonly retention: Retention;
   /** How many jobs wait or work. */
   readonly counts: JobCounts;
-  readonly #recoverable;
   #finishedSeq: number;
 
   /** @param recover sets a damaged database aside instead of refusing it */
   constructor(dataDir: string, recover = false) {
     this.#raw = openDatabase(dataDir, recover);
     this.#db = drizzle(this.#raw);
-    this.#statements = prepareStatements(this.#db);
+    this.#statements = prepareStatements(this.#raw);
+    this.#jobs = new JobTable(this.#raw);
     this.groups = new GroupStore(this.#db);
     this.batches = new BatchStore(this.#db);
     this.instances = new InstanceStore(this.#db);
     this.groupEvents = new GroupEventLog(this.#raw);
-    this.#clientsWaiting = this.#raw.query<{ client: string }, [string]>(CLIENTS_WAITING);
     this.callbacks = new CallbackTable(this.#raw);
     this.leases = new LeaseTable(this.#raw);
+    this.paused = new PausedTable(this.#raw);
     this.retention = new Retention(this.#raw);
     this.counts = new JobCounts(this.#raw);
-    this.#recoverable = this.#raw.query<JobRow, [number]>(RECOVERABLE);
     const last = this.#db
       .select({ seq: sql<number>`coalesce(max(${jobs.finished_seq}), 0)` })
       .from(jobs)
@@ -139,67 +104,27 @@ export class Store implements Disposable {
   }
 
   insertJob(job: Job, row: NewRow): number {
-    const inserted = this.#statements.insert.get({
-      ...toColumns(job),
-      id: job.id,
-      body_sha256: row.bodySha256,
-      task_kind: row.taskKind,
-      uses_sandbox: row.usesSandbox ? 1 : 0,
-      needs_backend: row.needsBackend ? 1 : 0,
-      image: row.image,
-      instance: row.instance,
-      options: row.options,
-      limits: JSON.stringify(job.limits),
-      num_attempts: job.numAttempts,
-      eval_from_record: job.evalFromRecord ? 1 : 0,
-      rescore_of: row.rescore?.of ?? null,
-      outcome: row.rescore?.outcome ?? null,
-      group_seq: row.member?.groupSeq ?? null,
-      sample: row.member?.sample ?? null,
-      created_ms: job.createdMs,
-      deadline_ms: job.deadlineMs,
-      client: row.client ?? "",
-      priority: row.priority ?? 0,
-      queue_key: queueKey(job.createdMs, row.priority ?? 0),
-      labels: row.labels ? JSON.stringify(row.labels) : null,
-      lease_ms: row.leaseMs ?? null,
-      lease_until_ms: row.leaseMs === undefined ? null : job.createdMs + row.leaseMs,
-      callback_url: row.callbackUrl ?? null,
-    }) as { seq: number };
+    const seq = this.#jobs.insert(job, row);
     this.counts.inserted(job);
-    const job_seq = inserted.seq;
-    for (const [name, value] of Object.entries(row.labels ?? {})) {
-      this.#statements.label.run({ name, value, job_seq });
-    }
-    return job_seq;
+    return seq;
   }
 
-  updateJob(seq: number, job: Job, result: JobResult = {}): void {
+  /** @param from the job as it was */
+  updateJob(
+    seq: number,
+    from: Pick<Job, "stage" | "state">,
+    job: Job,
+    result: JobResult = {},
+  ): void {
     const finishedSeq = isFinal(job) ? ++this.#finishedSeq : null;
-    const { backendId = null, outcome = null, isolation = null, verdict } = result;
-    const sampledTokens = result.sampledTokens ?? null;
-    this.counts.changing(seq, job);
-    this.#statements.update.run({
-      ...toColumns(job),
-      seq,
-      finished_seq: finishedSeq,
-      backend_id: backendId,
-      outcome,
-      isolation,
-      sampled_tokens: sampledTokens,
-      peak_memory_bytes: result.sandboxPeak?.memoryBytes ?? null,
-      peak_processes: result.sandboxPeak?.processes ?? null,
-      verdict: verdict ? JSON.stringify(verdict) : null,
-      reward: verdict?.reward ?? null,
-    });
+    this.#jobs.update(seq, from, job, result, finishedSeq);
+    this.counts.changed(from, job);
     if (job.finishedMs !== null) this.callbacks.note(seq, job.finishedMs);
-    // What a former attempt recorded is not shown as if it belonged to the next one.
-    if (job.state === "pending" && job.stage === "init") this.#statements.forget.run({ seq });
   }
 
   /** After the clock was set back: no job that is left lasts longer than its limit from now. */
   clampDeadlines(nowMs: number): void {
-    const latest = sql`min(${jobs.deadline_ms}, ${nowMs} + json_extract(${jobs.limits}, '$.totalMs'))`;
+    const latest = sql`min(${jobs.deadline_ms}, ${nowMs} + (${jobs.life} ->> '$.limits.totalMs'))`;
     const ahead = and(isNull(jobs.finished_ms), gt(jobs.created_ms, nowMs));
     this.#db.update(jobs).set({ deadline_ms: latest }).where(ahead).run();
   }
@@ -217,7 +142,7 @@ export class Store implements Disposable {
 
   saveTrajectory(seq: number, attempt: number, record: string): void {
     const compressed = Buffer.from(Bun.zstdCompressSync(record));
-    this.#statements.saveTrajectory.run({ job_seq: seq, attempt, record: compressed });
+    this.#statements.saveTrajectory.run(seq, attempt, compressed);
   }
 
   trajectory(seq: number): { attempt: number; record: string } | null {
@@ -227,47 +152,50 @@ export class Store implements Disposable {
   }
 
   jobById(id: string): JobRow | null {
-    return this.#statements.byId.get({ id }) ?? null;
+    return this.#jobs.byId(id);
+  }
+
+  jobBySeq(seq: number): JobRow | null {
+    return this.#jobs.bySeq(seq);
+  }
+
+  /** False also where there is none of that id. */
+  isUnfinished(id: string): boolean {
+    return this.#jobs.isUnfinished(id);
+  }
+
+  sampledTokens(id: string): number | null {
+    return this.#jobs.sampledTokens(id);
+  }
+
+  /** The digest of what a job was submitted with; null where there is none of that id. */
+  bodyOf(id: string): string | null {
+    return this.#jobs.bodyOf(id);
   }
 
   /** The jobs that score its outcome again, the oldest first. */
   rescores(id: string): JobRow[] {
-    return this.#db
-      .select()
-      .from(jobs)
-      .where(eq(jobs.rescore_of, id))
-      .orderBy(asc(jobs.seq))
-      .limit(MAX_RESCORES)
-      .all();
-  }
-
-  jobBySeq(seq: number): JobRow | null {
-    return this.#statements.bySeq.get({ seq }) ?? null;
+    return this.#statements.rescores.all(id, MAX_RESCORES);
   }
 
   /** Clients with jobs that wait for a stage, at most a thousand. */
   clientsWaiting(stage: Stage): string[] {
-    return this.#clientsWaiting.all(stage).map(({ client }) => client);
+    return this.#statements.clientsWaiting.all(stage).map(({ client }) => client);
   }
 
   claimable({ stage, client, limit, sandbox, backend, barred }: ClaimFilter): JobRow[] {
-    return this.#statements.claimable.all({
-      stage,
-      client,
-      limit,
-      sandbox: sandbox ? 1 : 0,
-      backend: backend ? 1 : 0,
-      barred: JSON.stringify(barred),
-    });
+    const room = [sandbox ? 1 : 0, backend ? 1 : 0] as const;
+    return this.#statements.claimable.all(stage, client, limit, ...room, JSON.stringify(barred));
   }
 
-  pendingPastDeadline(nowMs: number): JobRow[] {
-    return this.#statements.pendingPastDeadline.all({ now_ms: nowMs });
+  /** Ids of waiting jobs whose time is over, at most a thousand. */
+  pendingPastDeadline(nowMs: number): string[] {
+    return this.#statements.pastDeadline.all(nowMs).map(({ id }) => id);
   }
 
   /** Unfinished jobs behind a position that can't stay as a service left them that died; at most 500. */
-  recoverable(after: number): JobRow[] {
-    return this.#recoverable.all(after);
+  recoverable(after: number): JobHead[] {
+    return this.#statements.recoverable.all(after);
   }
 
   list(filter: ListFilter): ListPage {
@@ -327,9 +255,9 @@ export class Store implements Disposable {
 const CLIENTS_WAITING = `
   WITH RECURSIVE waiting (client) AS (
     SELECT min(client) FROM jobs
-      WHERE stage = ?1 AND state = 'pending' AND not_before_ms IS NULL
+      WHERE stage = (SELECT ?1) AND state = 'pending' AND not_before_ms IS NULL
     UNION ALL
-    SELECT (SELECT min(client) FROM jobs WHERE stage = ?1 AND state = 'pending'
+    SELECT (SELECT min(client) FROM jobs WHERE stage = (SELECT ?1) AND state = 'pending'
       AND not_before_ms IS NULL AND client > waiting.client)
     FROM waiting WHERE client IS NOT NULL
   )
@@ -341,152 +269,40 @@ const CLIENTS_WAITING = `
  */
 const RECOVERABLE = `
   SELECT * FROM jobs INDEXED BY jobs_unfinished
-  WHERE finished_ms IS NULL AND seq > ?
+  WHERE finished_ms IS NULL AND seq > (SELECT ?)
     AND NOT (state = 'pending' AND not_before_ms IS NULL AND crashes = 0 AND ending IS NULL
       AND stage = iif(stage = 'eval' AND eval_from_record, 'eval', 'init'))
   ORDER BY seq LIMIT 500`;
 
-/** A new value, or the old one; but a job that is in INIT (again) has nothing of a former attempt. */
-function keptUnlessInit(column: SQLiteColumn, name: string): SQL {
-  const given = sql.placeholder(name);
-  return sql`CASE WHEN ${sql.placeholder("stage")} = 'init' THEN NULL ELSE coalesce(${given}, ${column}) END`;
-}
+/** Waiting jobs of a client that may start, the first to go first; `?4` and `?5` say what there is room for. */
+const CLAIMABLE = `
+  ${SELECT_JOB}
+  WHERE state = 'pending' AND not_before_ms IS NULL AND stage = (SELECT ?1) AND client = (SELECT ?2)
+    AND (CASE ?1 WHEN 'init' THEN uses_sandbox = 0 WHEN 'eval' THEN eval_from_record < 2 ELSE 1 END
+      OR (?4 AND coalesce(image, '') NOT IN (SELECT value FROM json_each(?6))))
+    AND (needs_backend = 0 OR ?5)
+  ORDER BY queue_key, seq LIMIT (SELECT ?3)`;
 
-/** The given value where it is more than the known one. */
-function highest(column: SQLiteColumn, name: string): SQL {
-  const given = sql.placeholder(name);
-  return sql`nullif(max(coalesce(${given}, -1), coalesce(${column}, -1)), -1)`;
-}
+const PAST_DEADLINE = `
+  SELECT id FROM jobs INDEXED BY jobs_deadline
+  WHERE finished_ms IS NULL AND deadline_ms <= ? AND state = 'pending' LIMIT 1000`;
 
-function prepareStatements(db: BunSQLiteDatabase) {
-  const p = sql.placeholder;
-  const life = {
-    stage: p("stage"),
-    state: p("state"),
-    attempt: p("attempt"),
-    crashes: p("crashes"),
-    ending: p("ending"),
-    ending_reason: p("ending_reason"),
-    since_ms: p("since_ms"),
-    stage_deadline_ms: p("stage_deadline_ms"),
-    init_queued_ms: p("init_queued_ms"),
-    init_active_ms: p("init_active_ms"),
-    run_queued_ms: p("run_queued_ms"),
-    run_active_ms: p("run_active_ms"),
-    eval_queued_ms: p("eval_queued_ms"),
-    eval_active_ms: p("eval_active_ms"),
-    error: p("error"),
-    finished_ms: p("finished_ms"),
-    failures: p("failures"),
-    not_before_ms: p("not_before_ms"),
-    visits: p("visits"),
-  };
+const SAVE_TRAJECTORY = `
+  INSERT INTO trajectories (job_seq, attempt, record) VALUES (?, ?, ?)
+  ON CONFLICT (job_seq) DO UPDATE SET attempt = excluded.attempt, record = excluded.record`;
+
+function prepareStatements(db: Database) {
   return {
-    insert: db
-      .insert(jobs)
-      .values({
-        ...life,
-        id: p("id"),
-        body_sha256: p("body_sha256"),
-        task_kind: p("task_kind"),
-        uses_sandbox: p("uses_sandbox"),
-        needs_backend: p("needs_backend"),
-        image: p("image"),
-        instance: p("instance"),
-        options: p("options"),
-        limits: p("limits"),
-        num_attempts: p("num_attempts"),
-        eval_from_record: p("eval_from_record"),
-        rescore_of: p("rescore_of"),
-        outcome: p("outcome"),
-        group_seq: p("group_seq"),
-        sample: p("sample"),
-        client: p("client"),
-        priority: p("priority"),
-        queue_key: p("queue_key"),
-        labels: p("labels"),
-        lease_ms: p("lease_ms"),
-        lease_until_ms: p("lease_until_ms"),
-        callback_url: p("callback_url"),
-        created_ms: p("created_ms"),
-        deadline_ms: p("deadline_ms"),
-      })
-      .returning({ seq: jobs.seq })
-      .prepare(),
-    update: db
-      .update(jobs)
-      .set({
-        ...life,
-        finished_seq: p("finished_seq"),
-        backend_id: keptUnlessInit(jobs.backend_id, "backend_id"),
-        outcome: keptUnlessInit(jobs.outcome, "outcome"),
-        isolation: keptUnlessInit(jobs.isolation, "isolation"),
-        sampled_tokens: keptUnlessInit(jobs.sampled_tokens, "sampled_tokens"),
-        peak_memory_bytes: highest(jobs.peak_memory_bytes, "peak_memory_bytes"),
-        peak_processes: highest(jobs.peak_processes, "peak_processes"),
-        verdict: p("verdict"),
-        reward: p("reward"),
-      } as never)
-      .where(eq(jobs.seq, p("seq")))
-      .prepare(),
-    label: db
-      .insert(labels)
-      .values({ name: p("name"), value: p("value"), job_seq: p("job_seq") })
-      .prepare(),
-    saveTrajectory: db
-      .insert(trajectories)
-      .values({ job_seq: p("job_seq"), attempt: p("attempt"), record: p("record") })
-      .onConflictDoUpdate({
-        target: trajectories.job_seq,
-        set: { attempt: sql`excluded.attempt`, record: sql`excluded.record` },
-      })
-      .prepare(),
-    forget: db
-      .delete(trajectories)
-      .where(eq(trajectories.job_seq, p("seq")))
-      .prepare(),
-    nextDue: db
-      .select({ due: sql<number | null>`min(${jobs.not_before_ms})` })
-      .from(jobs)
-      .where(isNotNull(jobs.not_before_ms))
-      .prepare(),
-    pendingPastDeadline: db
-      .select()
-      .from(jobs)
-      .where(
-        and(
-          isNull(jobs.finished_ms),
-          eq(jobs.state, "pending"),
-          lte(jobs.deadline_ms, p("now_ms")),
-        ),
-      )
-      .limit(1000)
-      .prepare(),
-    bySeq: db
-      .select()
-      .from(jobs)
-      .where(eq(jobs.seq, p("seq")))
-      .prepare(),
-    byId: db
-      .select()
-      .from(jobs)
-      .where(eq(jobs.id, p("id")))
-      .prepare(),
-    claimable: db
-      .select()
-      .from(jobs)
-      .where(
-        and(
-          sql`${jobs.state} = 'pending' AND ${jobs.not_before_ms} IS NULL`,
-          eq(jobs.stage, p("stage")),
-          eq(jobs.client, p("client")),
-          sql`(${jobs.uses_sandbox} = 0 OR ${p("sandbox")})`,
-          sql`(${jobs.uses_sandbox} = 0 OR coalesce(${jobs.image}, '') NOT IN (SELECT value FROM json_each(${p("barred")})))`,
-          sql`(${jobs.needs_backend} = 0 OR ${p("backend")})`,
-        ),
-      )
-      .orderBy(asc(jobs.queue_key), asc(jobs.seq))
-      .limit(p("limit"))
-      .prepare(),
+    saveTrajectory: db.query<never, [number, number, Buffer]>(SAVE_TRAJECTORY),
+    nextDue: db.query<{ due: number | null }, []>(
+      "SELECT min(not_before_ms) AS due FROM jobs WHERE not_before_ms IS NOT NULL",
+    ),
+    pastDeadline: db.query<{ id: string }, [number]>(PAST_DEADLINE),
+    claimable: db.query<JobRow, [Stage, string, number, number, number, string]>(CLAIMABLE),
+    clientsWaiting: db.query<{ client: string }, [Stage]>(CLIENTS_WAITING),
+    recoverable: db.query<JobHead, [number]>(RECOVERABLE),
+    rescores: db.query<JobRow, [string, number]>(
+      `${SELECT_JOB} WHERE rescore_of = (SELECT ?) ORDER BY seq LIMIT (SELECT ?)`,
+    ),
   };
 }

@@ -3,77 +3,75 @@ import type { BatchState } from "../jobs/batch.ts";
 import type { GroupState } from "../jobs/group.ts";
 import type { Ending, Stage, State } from "../jobs/job.ts";
 
-/** The columns as `migrations.ts` creates them. JSON columns hold text that SQLite never looks into. */
+/**
+ * The columns as `migrations.ts` creates them. JSON columns hold text that SQLite seldom looks into.
+ *
+ * What the queue asks for, and what changes as a job goes on. Each change writes the whole row, so what is long and
+ * stays as it is lies in `jobBodies`.
+ */
 export const jobs = sqliteTable("jobs", {
   seq: integer().primaryKey({ autoIncrement: true }),
   id: text().notNull(),
-  body_sha256: text().notNull(),
   task_kind: text().notNull(),
   uses_sandbox: integer().notNull(),
   needs_backend: integer().notNull(),
-  instance: text().notNull(),
-  options: text().notNull(),
+  /** What its sandbox is made from; null: the service's default. */
+  image: text(),
+  /** What EVAL needs. 0: the agent's sandbox; 1: the outcome alone; 2: that and a fresh sandbox. */
+  eval_from_record: integer().notNull(),
+  /** Who submitted it, for fairness: the name of a token, or a peer. */
+  client: text().notNull(),
+  /** Place among the client's waiting jobs; smaller goes first. */
+  queue_key: integer().notNull(),
   stage: text().$type<Stage>().notNull(),
   state: text().$type<State>().notNull(),
   attempt: integer().notNull(),
   crashes: integer().notNull(),
   ending: text().$type<Ending>(),
-  limits: text().notNull(),
   created_ms: integer().notNull(),
   since_ms: integer().notNull(),
-  stage_deadline_ms: integer(),
   deadline_ms: integer().notNull(),
-  init_queued_ms: integer().notNull(),
-  init_active_ms: integer().notNull(),
-  run_queued_ms: integer().notNull(),
-  run_active_ms: integer().notNull(),
-  eval_queued_ms: integer().notNull(),
-  eval_active_ms: integer().notNull(),
+  stage_deadline_ms: integer(),
+  /** A job that is to be tried again is not claimed before; cleared when that time has come. */
+  not_before_ms: integer(),
+  /** The rest of the job, which nothing is looked up by: a `JobLife` as text. */
+  life: text().notNull(),
+  /** The group that the job belongs to, and for which of its samples. */
+  group_seq: integer(),
+  sample: integer(),
+  /** The job whose outcome this one scores again. */
+  rescore_of: text(),
+  /** How long the client may be silent; null where it may be for good. */
+  lease_ms: integer(),
+  lease_until_ms: integer(),
+  callback_url: text(),
   backend_id: text(),
-  /** What RUN left for EVAL, as JSON. */
-  outcome: text(),
+  /** Level of the sandbox that the job had. */
+  isolation: text().$type<"A" | "B">(),
+  /** Tokens that the model wrote in RUN; null where its engine does not count. */
+  sampled_tokens: integer(),
+  /** The most that its sandboxes used. */
+  peak_memory_bytes: integer(),
+  peak_processes: integer(),
   error: text(),
   reward: real(),
   verdict: text(),
   finished_ms: integer(),
   /** Position in the order of finishing, for cursors. */
   finished_seq: integer(),
-  /** Level of the sandbox that the job had. */
-  isolation: text().$type<"A" | "B">(),
-  /** What its sandbox is made from; null: the service's default. */
-  image: text(),
-  /** The group that the job belongs to, and for which of its samples. */
-  group_seq: integer(),
-  sample: integer(),
-  /** Tokens that the model wrote in RUN; null where its engine does not count. */
-  sampled_tokens: integer(),
-  /** The most that its sandboxes used. */
-  peak_memory_bytes: integer(),
-  peak_processes: integer(),
-  num_attempts: integer().notNull(),
-  /** The failures that were followed by another attempt, as JSON; null for none. */
-  failures: text(),
-  /** A job that is to be tried again is not claimed before; cleared when that time has come. */
-  not_before_ms: integer(),
-  /** Whether EVAL needs only `outcome`. */
-  eval_from_record: integer().notNull(),
-  /** The job whose outcome this one scores again. */
-  rescore_of: text(),
-  /** Who submitted it, for fairness: the name of a token, or a peer. */
-  client: text().notNull(),
+});
+
+/** What was asked for, written once, and what RUN left for EVAL. One for each job. */
+export const jobBodies = sqliteTable("job_bodies", {
+  job_seq: integer().primaryKey(),
+  body_sha256: text().notNull(),
+  instance: text().notNull(),
+  options: text().notNull(),
   priority: integer().notNull(),
-  /** Place among the client's waiting jobs; smaller goes first. */
-  queue_key: integer().notNull(),
   /** As a JSON object; null for none. `labels` has them as rows. */
   labels: text(),
-  /** How long the client may be silent; null where it may be for good. */
-  lease_ms: integer(),
-  lease_until_ms: integer(),
-  callback_url: text(),
-  /** Why it is being ended, where the asker said so. */
-  ending_reason: text(),
-  /** Its stays in stages, as JSON; null before the first. */
-  visits: text(),
+  /** What RUN left for EVAL, as JSON. */
+  outcome: text(),
 });
 
 export const labels = sqliteTable("labels", {
@@ -117,6 +115,8 @@ export const batches = sqliteTable("batches", {
   closed: integer().notNull(),
   /** Where instances are pulled from, and how far that is; as JSON. */
   source: text(),
+  /** Batches that go on with what the one before has left. */
+  series: text(),
   created_ms: integer().notNull(),
   finished_ms: integer(),
   error: text(),
@@ -172,7 +172,11 @@ export const weightPause = sqliteTable("weight_pause", {
   mode: text().$type<"drain" | "abort" | "keep">().notNull(),
 });
 
-export type JobRow = typeof jobs.$inferSelect;
+/** What decides about a job. */
+export type JobHead = typeof jobs.$inferSelect;
+export type JobBody = typeof jobBodies.$inferSelect;
+/** All that is stored of a job, without its trajectory. */
+export type JobRow = JobHead & Omit<JobBody, "job_seq">;
 export type BatchRow = typeof batches.$inferSelect;
 export type InstanceRow = typeof instances.$inferSelect;
 export type GroupRow = typeof groups.$inferSelect;

@@ -1,6 +1,14 @@
 import { z } from "zod";
 import { fromJsonText } from "./from-json-text.ts";
 
+const contentSchema = z.union([
+  z.string(),
+  // The parts of the Responses API and of newer chats.
+  z
+    .array(z.looseObject({ text: z.string() }))
+    .transform((parts) => parts.map(({ text }) => text).join("")),
+]);
+
 /** What a row asks: chat messages, their JSON text, or a plain text, which becomes the user's message. */
 export const promptSchema = z.preprocess(
   (value) => {
@@ -9,7 +17,7 @@ export const promptSchema = z.preprocess(
       ? [{ role: "user", content: prompt }]
       : prompt;
   },
-  z.array(z.looseObject({ role: z.string().optional(), content: z.string() })).min(1),
+  z.array(z.looseObject({ role: z.string().optional(), content: contentSchema })).min(1),
 );
 
 type Prompt = z.output<typeof promptSchema>;
@@ -21,7 +29,7 @@ export function promptText(prompt: Prompt): string {
 /** The row's own messages, for a kind that adds nothing to them. */
 export function promptMessages(prompt: Prompt): { role: "system" | "user"; content: string }[] {
   return prompt.map(({ role, content }) => ({
-    role: role === "system" ? "system" : "user",
+    role: role === "system" || role === "developer" ? "system" : "user",
     content,
   }));
 }

@@ -64,7 +64,8 @@ export class Recorder {
       finish_reason: reply.finishReason,
       prompt_tokens: reply.promptTokens,
       completion_tokens: reply.completionTokens,
-      started_ms: Math.round(performance.now() - this.#startMs - reply.durationMs),
+      // A turn that is told from an earlier record took place before.
+      started_ms: Math.max(0, Math.round(performance.now() - this.#startMs - reply.durationMs)),
       engine_ms: reply.durationMs,
       queue_ms: reply.queueMs,
       first_token_ms: reply.firstTokenMs,

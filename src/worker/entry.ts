@@ -1,3 +1,4 @@
+import { Pace } from "../agent/pace.ts";
 import { fromErrorBody } from "../errors.ts";
 import { Connections } from "../inference/exchange.ts";
 import { openAiChat } from "../inference/openai-chat.ts";
@@ -5,6 +6,7 @@ import { tokenEngine } from "../inference/token-engine.ts";
 import { tokenModels } from "../inference/tokens/token-models.ts";
 import { TurnGate } from "../inference/turn-gate.ts";
 import type {
+  AllowTurns,
   FromWorker,
   StartStage,
   ToWorker,
@@ -15,21 +17,24 @@ import { attachSandbox } from "../sandbox/attach.ts";
 import { createDriver } from "../sandbox/driver.ts";
 import { endReported } from "../sandbox/end-reported.ts";
 import { Images } from "../sandbox/images/images.ts";
+import { imageOnNode } from "../sandbox/images/on-node.ts";
 import type { SandboxHandle } from "../sandbox/sandbox.ts";
 import { watchSandbox } from "../sandbox/watchdog.ts";
 import { loadTaskModules } from "../tasks/load-modules.ts";
 import { createLog } from "../telemetry/log.ts";
+import { Recorder } from "../trajectory/recorder.ts";
 import { runStage, type StageParts } from "./run-stage.ts";
 import { WarmDriver, warmUp } from "./warm.ts";
 
 declare const self: Worker;
 
 const log = createLog("warn");
-const running = new Map<string, AbortController>();
+type Running = { controller: AbortController; allow(message: AllowTurns): void };
+const running = new Map<string, Running>();
 let outbox: FromWorker[] = [];
 /** A stage that is started meanwhile waits; a module that can't be loaded ends the thread. */
 let ready: Promise<void> | undefined;
-let shared: Omit<StageParts, "sandboxStarted"> | undefined;
+let shared: Omit<StageParts, "sandboxStarted" | "pace"> | undefined;
 
 /** Events of one turn of the event loop leave as one message. */
 function send(event: FromWorker): void {
@@ -49,6 +54,7 @@ async function setUp(settings: WorkerSettings): Promise<void> {
     settings,
     driver: createDriver(settings.driver, settings),
     images: new Images(settings.images),
+    isOnNode: (image) => imageOnNode(settings.images, image) !== null,
     attach: attachSandbox,
     watch: (handle) => watchSandbox(handle, settings.sandbox),
     end: (handle) => endReported(handle, log),
@@ -61,7 +67,16 @@ async function work(start: StartStage): Promise<void> {
   const { jobId, attempt } = start;
   const key = `${jobId}.${attempt}`;
   const controller = new AbortController();
-  running.set(key, controller);
+  const recorder = new Recorder(jobId, attempt);
+  let renewal = 0;
+  const pace = new Pace(start.allowance, () =>
+    send({ type: "rollout_paused", jobId, attempt, renewal, record: recorder.toJson() }),
+  );
+  const allow = (message: AllowTurns) => {
+    renewal = message.renewal;
+    pace.allow(message.allowance);
+  };
+  running.set(key, { controller, allow });
   await ready;
   if (!shared) throw new Error("a stage was started before the thread was set up");
   const sandboxStarted = (handle: SandboxHandle) =>
@@ -73,8 +88,8 @@ async function work(start: StartStage): Promise<void> {
     return lease;
   };
   const driver = new WarmDriver(shared.driver, start.warm, shared.end);
-  const parts = { ...shared, driver, images: { acquire }, sandboxStarted };
-  const finished = await runStage(start, parts, controller.signal);
+  const parts = { ...shared, driver, images: { acquire }, sandboxStarted, pace };
+  const finished = await runStage(start, parts, controller.signal, recorder);
   await driver.endUnused();
   running.delete(key);
   send(finished);
@@ -90,9 +105,12 @@ self.onmessage = ({ data }: MessageEvent<ToWorker[]>) => {
     if (message.type === "setup") ready = setUp(message.settings);
     else if (message.type === "start") work(message);
     else if (message.type === "warm_up") warm(message);
-    else if (message.type === "ping") send({ type: "pong" });
+    else if (message.type === "allow_turns") {
+      running.get(`${message.jobId}.${message.attempt}`)?.allow(message);
+    } else if (message.type === "ping") send({ type: "pong" });
     else if (message.type === "cancel") {
-      running.get(`${message.jobId}.${message.attempt}`)?.abort(fromErrorBody(message.reason));
+      const job = running.get(`${message.jobId}.${message.attempt}`);
+      job?.controller.abort(fromErrorBody(message.reason));
     } else turns.receive(message);
   }
 };

@@ -28,6 +28,7 @@ export function routedBackend(backend: Backend, route: EngineRoute): Backend {
     url: `${backend.url.replace(/\/+$/, "").replace(/\/v1$/, "")}/v1`,
     model,
     profile,
+    ...(backend.networks !== undefined && { networks: backend.networks }),
     ...(api_key !== undefined && { apiKey: api_key }),
     ...(model_dir !== undefined && { modelDir: model_dir }),
   };

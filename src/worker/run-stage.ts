@@ -1,3 +1,5 @@
+import type { Pace } from "../agent/pace.ts";
+import { PacedDialogue } from "../agent/paced-dialogue.ts";
 import { ServiceError, toErrorBody } from "../errors.ts";
 import type { Message, ToolSchema } from "../inference/engine.ts";
 import type { StageFinished, StartStage } from "../pipeline/messages.ts";
@@ -13,8 +15,9 @@ import { Recorder } from "../trajectory/recorder.ts";
 import type { Verdict } from "../verifiers/verdict.ts";
 import { type Engines, openDialogue } from "./open-dialogue.ts";
 import { type SandboxParts, StageSandboxes } from "./stage-sandboxes.ts";
+import { toldTurns } from "./told-turns.ts";
 
-export type StageParts = SandboxParts & { engines: Engines };
+export type StageParts = SandboxParts & { engines: Engines; pace: Pace };
 
 /** The parts of `StageFinished` that the stages fill in. */
 type Result = { outcome: string | null; verdict: Verdict | null };
@@ -27,8 +30,9 @@ export async function runStage(
   start: StartStage,
   parts: StageParts,
   signal: AbortSignal,
+  recorder = new Recorder(start.jobId, start.attempt),
 ): Promise<StageFinished> {
-  const stage = new StageRun(start, parts, signal);
+  const stage = new StageRun(start, parts, signal, recorder);
   const finished = { type: "stage_finished", ...identity(start) } as const;
   try {
     const { outcome, verdict } = await stage.work();
@@ -61,11 +65,11 @@ class StageRun {
   readonly #recorder: Recorder;
   #plan = NO_SANDBOX;
 
-  constructor(start: StartStage, parts: StageParts, signal: AbortSignal) {
+  constructor(start: StartStage, parts: StageParts, signal: AbortSignal, recorder: Recorder) {
     this.#start = start;
     this.#parts = parts;
     this.sandboxes = new StageSandboxes(start, parts, signal);
-    this.#recorder = new Recorder(start.jobId, start.attempt);
+    this.#recorder = recorder;
   }
 
   work(): Promise<Result> {
@@ -152,11 +156,16 @@ class StageRun {
     return mcpServersFor(taskKind, JSON.parse(instance), asked, this.#parts.settings.tasks);
   }
 
-  #converse(options: RolloutOptions, prompt: Message[], tools: ToolSchema[], signal: AbortSignal) {
-    const { engines, settings } = this.#parts;
-    const { backend, jobId, attempt } = this.#start;
+  async #converse(
+    options: RolloutOptions,
+    prompt: Message[],
+    tools: ToolSchema[],
+    signal: AbortSignal,
+  ) {
+    const { engines, settings, pace } = this.#parts;
+    const { backend, jobId, attempt, record } = this.#start;
     if (!backend) throw new Error("a rollout that calls a model came without its backend");
-    return openDialogue(engines, {
+    const dialogue = await openDialogue(engines, {
       ...{ jobId, attempt, backend, prompt, tools, signal },
       ...options.chat,
       route: options.route,
@@ -166,6 +175,7 @@ class StageRun {
       stallMs: settings.engineStallMs,
       maxReplyBytes: settings.maxReplyBytes,
     });
+    return new PacedDialogue(dialogue, pace, record === null ? null : toldTurns(record));
   }
 
   // biome-ignore lint/suspicious/noExplicitAny: see `#kind`.

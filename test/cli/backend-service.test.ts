@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { backendKeys } from "../../src/cli/backend-keys.ts";
 import { createBackends } from "../../src/cli/backend-service.ts";
 import { BackendRegistry } from "../../src/inference/registry.ts";
 import { Store } from "../../src/store/store.ts";
@@ -118,11 +119,19 @@ describe("an inference server's key", () => {
     ]);
   });
 
-  test("is never a secret of the service's own", async () => {
-    await using t = setup(["m"], { ROLLOUTD_CALLBACK_SECRET: "sesame" });
-    const api_key_env = "ROLLOUTD_CALLBACK_SECRET";
-    const add = () => t.backends.add({ engine: "text", url: t.url, api_key_env }, NEVER);
-    expect((await failureOf(add)).field).toBe("api_key_env");
+  test("is one that the operator has named, and never a secret of the service's own", async () => {
+    const env = { ROLLOUTD_CALLBACK_SECRET: "a", AWS_SECRET: "b", VLLM_KEY: "c", START_KEY: "d" };
+    const backend_key_envs = "VLLM_KEY,ROLLOUTD_CALLBACK_SECRET";
+    const keys = backendKeys({ api_key_env: "START_KEY", backend_key_envs }, env);
+    expect(keys).toEqual({ VLLM_KEY: "c", START_KEY: "d" });
+    await using t = setup(["m"], keys as Record<string, string>);
+    for (const api_key_env of [...Object.keys(env).slice(0, 2), "NOT_SET", "toString"]) {
+      const add = () => t.backends.add({ engine: "text", url: t.url, api_key_env }, NEVER);
+      expect(await failureOf(add)).toMatchObject({
+        message: `the variable ${api_key_env} is not set for backends`,
+        field: "api_key_env",
+      });
+    }
     expect(t.keys).toEqual([]);
   });
 
@@ -131,11 +140,11 @@ describe("an inference server's key", () => {
     const add = () => t.backends.add({ engine: "text", url: t.url, api_key_env: "THE_KEY" }, NEVER);
     expect(await failureOf(add)).toEqual({
       code: "invalid_field",
-      message: "the variable THE_KEY is not set in the server",
+      message: "the variable THE_KEY is not set for backends",
       boundary: "client",
       retryable: false,
       field: "api_key_env",
-      mend: "start rolloutd serve with THE_KEY in its environment",
+      mend: "start rolloutd serve with THE_KEY in its environment and in --backend-key-envs",
     });
     expect(t.keys).toEqual([]);
   });

@@ -25,6 +25,7 @@ function node(files: Record<string, string> = {}, changes: Partial<Node> = {}): 
     has: () => true,
     env: {},
     whyNoStage: null,
+    whyNoSifMount: null,
     ...changes,
   };
 }
@@ -36,7 +37,7 @@ describe("doctor finds", () => {
       userNamespaces(whole),
       networkNamespaces(whole, { min_isolation: "A" }),
       overlay(whole, { driver: "bubblewrap" }),
-      fuse(whole),
+      fuse(whole, { image_mount_bytes: undefined }),
       container(whole),
       noexec(whole, "/var/tmp/data"),
     ];
@@ -65,14 +66,16 @@ describe("doctor finds", () => {
     expect(none.detail).not.toContain("fuse-overlayfs");
   });
 
-  test("that SIFs can't be mounted, and that nothing needs it", () => {
-    const closed = fuse(node({}, { canOpen: () => false }));
-    expect(closed).toMatchObject({
-      status: "ok",
-      detail: expect.stringContaining("unpacked once"),
+  test("that SIFs can't be mounted, and whether a setting needs it", () => {
+    const closed = node({}, { whyNoSifMount: "/dev/fuse can't be opened" });
+    const { status, detail } = fuse(closed, { image_mount_bytes: undefined });
+    expect([status, detail]).toEqual(["ok", expect.stringContaining("unpacked once")]);
+    expect(detail).toContain("/dev/fuse can't be opened");
+    const needed = fuse(closed, { image_mount_bytes: 0 });
+    expect(needed).toMatchObject({
+      status: "missing",
+      mend: expect.stringContaining("squashfuse"),
     });
-    const missing = fuse(node({}, { has: () => false }));
-    expect(missing.mend).toContain("squashfuse");
   });
 
   test.each([

@@ -32,16 +32,37 @@ describe("a file of rows", () => {
     ]);
   });
 
-  test.each(["[1]", "5", "null", '"echo"', '{"data-source":"echo"}'])(
+  test.each(['{"data-source":"echo"}', '{"data_source":null}'])(
     "names the line that has no data_source: %s",
     async (line) => {
       expect(await refusal(`{"data_source":"echo"}\n${line}\n`)).toEqual([
         "invalid_field",
         "FILE:2 has no data_source",
-        'add it, for example "data_source": "deepscaler"',
+        'add it, for example "data_source": "deepscaler", or name it with --data-source',
       ]);
     },
   );
+
+  test.each(["[1]", "5", "null", '"echo"'])("names the line that is no row: %s", async (line) => {
+    expect(await refusal(`{"data_source":"echo"}\n${line}\n`)).toEqual([
+      "invalid_field",
+      "FILE:2 is no row",
+      "a row is a JSON object",
+    ]);
+  });
+
+  test("may be one JSON list, and rows that name no data_source get the one that is given", async () => {
+    using dir = tempDir();
+    const rows = [{ a: 1 }, { a: 2, data_source: null }, { data_source: "echo" }];
+    await Bun.write(dir.file("rows.json"), `\n${JSON.stringify(rows, null, 2)}`);
+    expect(readRows(dir.file("rows.json"), "math")).toEqual([
+      { a: 1, data_source: "math" },
+      { a: 2, data_source: "math" },
+      { data_source: "echo" },
+    ]);
+    expect((await refusal(`[{"data_source":"echo"},7]`))[1]).toBe("FILE[1] is no row");
+    expect((await refusal("[7"))[1]).toStartWith("FILE is not valid JSON: ");
+  });
 
   test("without a row is refused", async () => {
     expect(await refusal(" \n\n")).toEqual([

@@ -1,7 +1,9 @@
 import { BackendWatch } from "../../src/inference/backend-watch.ts";
-import type { Backend } from "../../src/inference/engine.ts";
+import type { Backend, ChatReply } from "../../src/inference/engine.ts";
 import type { GenerateReply, GenerateRequest } from "../../src/inference/generate.ts";
+import { leasedChat } from "../../src/inference/leased-chat.ts";
 import { leasedTokens } from "../../src/inference/leased-tokens.ts";
+import { openAiChat } from "../../src/inference/openai-chat.ts";
 import { probeBackend } from "../../src/inference/probe.ts";
 import { BackendRegistry } from "../../src/inference/registry.ts";
 import { tokenEngine } from "../../src/inference/token-engine.ts";
@@ -31,6 +33,7 @@ export function balanceSetup(options: Partial<TurnDeskOptions> = {}) {
     plan: () => desk.plan(),
   });
   const client = tokenEngine(QUICK);
+  const chatClient = openAiChat(QUICK);
   const stops: (() => Promise<void>)[] = [];
   return {
     registry,
@@ -47,6 +50,7 @@ export function balanceSetup(options: Partial<TurnDeskOptions> = {}) {
       const { jobId } = given;
       const backend = desk.acquire(given);
       const engine = leasedTokens(client, gate, { jobId, attempt: 1 });
+      const chats = leasedChat(chatClient, gate, { jobId, attempt: 1 });
       let calls = 0;
       return {
         jobId,
@@ -65,12 +69,21 @@ export function balanceSetup(options: Partial<TurnDeskOptions> = {}) {
           };
           return engine.generate(backend, request, signal);
         },
+        chat(content: string): Promise<ChatReply> {
+          const request = {
+            ...{ messages: [{ role: "user" as const, content }], tools: [], sampling: {} },
+            ...{ timeoutMs: 5_000, maxReplyBytes: 1_000_000, sessionId: jobId },
+            requestId: `${jobId}.${calls++}`,
+          };
+          return chats.chat(backend, request, new AbortController().signal);
+        },
       };
     },
     async [Symbol.asyncDispose]() {
       watch[Symbol.dispose]();
       desk[Symbol.dispose]();
       client[Symbol.dispose]();
+      chatClient[Symbol.dispose]();
       for (const stop of stops) await stop();
     },
   };

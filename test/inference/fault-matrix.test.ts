@@ -7,23 +7,27 @@ import { setup as chatSetup } from "./chat-setup.ts";
 import { BREAKS, faultyProxy, MOMENTS, type Spoil } from "./faulty-proxy.ts";
 import { chatIds, END, tokenSetup } from "./token-setup.ts";
 
-type Way = { name: string; wire: SimulatedWire; rung: TokenRung | "chat"; streams: boolean };
+type Way = {
+  name: string;
+  wire: SimulatedWire;
+  rung: TokenRung | "chat_ids" | "chat";
+  streams: boolean;
+};
 
-const RUNGS: [TokenRung, SimulatedWire, boolean][] = [
+const RUNGS: [Way["rung"], SimulatedWire, boolean][] = [
   ["inference_generate", "vllm", true],
   ["completions", "vllm", true],
   ["completions_text_ids", "vllm-old", true],
   ["sglang_generate", "sglang", true],
   ["prorl_generate", "prorl", false],
+  ["chat_ids", "vllm", true],
+  ["chat", "openai", true],
 ];
-const WAYS: Way[] = [
-  ...RUNGS.flatMap(([rung, wire, canStream]) =>
-    [false, true]
-      .filter((streams) => canStream || !streams)
-      .map((streams) => ({ name: `${rung}${streams ? ", streamed" : ""}`, wire, rung, streams })),
-  ),
-  { name: "chat", wire: "openai", rung: "chat", streams: false },
-];
+const WAYS: Way[] = RUNGS.flatMap(([rung, wire, canStream]) =>
+  [false, true]
+    .filter((streams) => canStream || !streams)
+    .map((streams) => ({ name: `${rung}${streams ? ", streamed" : ""}`, wire, rung, streams })),
+);
 
 /** What is whoever's fault but the engine's is no outcome of these. */
 const OUTCOMES = ["engine_unreachable", "engine_timeout", "engine_bad_reply", "token_invariant"];
@@ -55,7 +59,7 @@ describe.each(WAYS)("by $name", (way) => {
     return ended;
   }
 
-  test("each break at each moment is a typed failure in bounded time, and costs no other call", async () => {
+  test("P5: each break at each moment is a typed failure in bounded time, and costs no other call", async () => {
     const spoils = new Map<string, Spoil>();
     for (const moment of MOMENTS) {
       for (const how of BREAKS) spoils.set(`${how}-at-${moment}`, { moment, how });
@@ -98,14 +102,16 @@ function clientOf({ rung, streams }: Way, url: string) {
   const quick = { timeoutMs: CALL_TIMEOUT_MS };
   const limits = (requestId: string) =>
     requestId.startsWith("stall") ? { requestId, ...quick } : { requestId };
-  if (rung === "chat") {
-    const client = chatSetup(url);
+  if (rung === "chat" || rung === "chat_ids") {
+    const client = chatSetup(url, { givesIds: rung === "chat_ids" });
+    const stream = streams ? { stallMs: STALL_MS } : {};
     const messages = [{ role: "user" as const, content: TEXT }];
     return {
       call: async (id: string) =>
         outcomeOf(async () => {
-          const reply = await client.chat({ ...limits(id), messages });
-          return reply.message.content === TEXT;
+          const { message, tokens } = await client.chat({ ...limits(id), ...stream, messages });
+          const ids = rung === "chat" ? undefined : [...Buffer.from(TEXT), END];
+          return message.content === TEXT && Bun.deepEquals(tokens?.tokenIds, ids);
         }),
       [Symbol.dispose]: () => client[Symbol.dispose](),
     };
@@ -214,7 +220,8 @@ function listOf(reply: Json, rung: Way["rung"], list: "ids" | "logprobs"): unkno
 
 function put(found: unknown[], at: number, value: unknown, rung: Way["rung"], list: string): void {
   if (list === "ids") found[at] = rung === "completions_text_ids" ? `token_id:${value}` : value;
-  else if (rung === "inference_generate") (found[at] as Json).logprob = value;
+  else if (rung === "inference_generate" || rung === "chat_ids")
+    (found[at] as Json).logprob = value;
   else if (rung === "sglang_generate") (found[at] as unknown[])[0] = value;
   else found[at] = value;
 }

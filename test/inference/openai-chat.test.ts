@@ -22,6 +22,7 @@ test("a call returns the engine's message, its finish reason and its token count
     promptTokens: 24,
     cachedTokens: 0,
     completionTokens: 6,
+    firstTokenMs: null,
   });
 });
 
@@ -102,6 +103,14 @@ test("a query in the backend's address stays on every call", async () => {
   expect(engine.requests[0]).toStartWith("POST /v1/chat/completions?api-version=2 HTTP/1.1\r\n");
 });
 
+test("reasoning is sent under both of its names, as engines read one or the other", async () => {
+  await using engine = await rawEngine((socket) => socket.write(httpReply(HELLO)));
+  using client = setup(engine.url);
+  const thought = { role: "assistant" as const, content: "4", reasoning_content: "2 + 2" };
+  await client.chat({ messages: [{ role: "user", content: "?" }, thought] });
+  expect(bodyOf(engine.requests[0]).messages[1]).toEqual({ ...thought, reasoning: "2 + 2" });
+});
+
 test("arguments that the model wrote badly are sent back as an object that holds them", async () => {
   await using engine = await rawEngine((socket) => socket.write(httpReply(HELLO)));
   using client = setup(engine.url);
@@ -167,9 +176,14 @@ test("a conversation that does not fit the context has a code of its own", async
     boundary: "policy",
     retryable: false,
   });
-  expect((await failureOf(client.chat({ sampling: { max_tokens: 99 } }))).code).toBe(
-    "context_exhausted",
-  );
+});
+
+test("a prompt that fits is answered with what the context leaves, whatever max_tokens says", async () => {
+  await using simulator = await startSimulator({ policy: ECHO, maxModelLen: 100 });
+  using client = setup(simulator.url);
+  const messages = [{ role: "user" as const, content: "x".repeat(30) }];
+  const reply = await client.chat({ messages, sampling: { max_tokens: 99 } });
+  expect(reply.message.content).toBe("x".repeat(30));
 });
 
 test("six hundred calls of one worker thread are in flight at once", async () => {

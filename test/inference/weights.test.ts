@@ -44,15 +44,18 @@ describe("weights that are announced", () => {
     expect([again.version, again.paused, again.ageOf("41")]).toEqual(["42", "drain", 1]);
   });
 
-  test("keep the prefix caches of other weights apart", async () => {
-    await using t = await setup({ msPerToken: 0 });
-    const rollout = t.rollout();
-    const cached = async () => (await rollout.turn(LONG)).cachedTokens;
-    t.weights.announce("1");
-    expect([await cached(), (await cached()) !== 0]).toEqual([0, true]);
-    t.weights.announce("2");
-    expect(await cached()).toBe(0);
-  });
+  test.each(["turn", "chat"] as const)(
+    "keep the prefix caches of other weights apart, in each %s",
+    async (by) => {
+      await using t = await setup({ msPerToken: 0 });
+      const rollout = t.rollout();
+      const cached = async () => (await rollout[by](LONG)).cachedTokens;
+      t.weights.announce("1");
+      expect([await cached(), (await cached()) !== 0]).toEqual([0, true]);
+      t.weights.announce("2");
+      expect(await cached()).toBe(0);
+    },
+  );
 });
 
 describe("while weights change", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { createJob, isFinal, type Job } from "../../src/jobs/job.ts";
+import { createJob, isFinal, isPaused, type Job, NEVER_MS } from "../../src/jobs/job.ts";
 import { type JobEvent, transition } from "../../src/jobs/transitions.ts";
 
 const LIMITS = { initMs: 100, runMs: 200, evalMs: 300, totalMs: 10_000 };
@@ -270,6 +270,9 @@ test("whatever happens, a job keeps its invariants", () => {
     { type: "end_requested", ending: "shutdown" },
     failed,
     recovered(),
+    { type: "paused", alive: true },
+    { type: "paused", alive: false },
+    { type: "continued", leftMs: 5000 },
   ];
   let seed = 7;
   const random = (below: number) => {
@@ -294,6 +297,7 @@ test("whatever happens, a job keeps its invariants", () => {
       expect(job.state === "failed" || job.state === "cancelled").toBe(job.error !== null);
       expect(job.attempt).toBeGreaterThanOrEqual(before.attempt);
       if (isFinal(before)) expect(job).toBe(before);
+      if (isPaused(job)) expect(job.deadlineMs).toBe(NEVER_MS);
       const { init, run, eval: evaluation } = job.timings;
       const booked = [init, run, evaluation].reduce((sum, t) => sum + t.queuedMs + t.activeMs, 0);
       expect(booked).toBeLessThanOrEqual(nowMs - job.createdMs);

@@ -48,7 +48,7 @@ function setup(statuses: number[] = []) {
     start,
     finish(id: string, callbackUrl: string) {
       const seq = storeJob(store, id, [], { callbackUrl });
-      store.transaction(() => store.updateJob(seq, jobAfter(id, CANCEL)));
+      store.transaction(() => store.updateJob(seq, jobAfter(id), jobAfter(id, CANCEL)));
     },
     [Symbol.dispose]() {
       server.stop(true);

@@ -4,8 +4,9 @@ import { PRIORITY_STEP_MS } from "../../src/jobs/queue-key.ts";
 import { transition } from "../../src/jobs/transitions.ts";
 import { FairShare } from "../../src/pipeline/fair-share.ts";
 import type { ActiveJob } from "../../src/pipeline/parts.ts";
+import type { NewRow } from "../../src/store/job-table.ts";
 import { toJob } from "../../src/store/rows.ts";
-import { type NewRow, Store } from "../../src/store/store.ts";
+import { Store } from "../../src/store/store.ts";
 import { LIMITS, ROW, STARTED } from "../support/jobs.ts";
 import { tempDir } from "../support/temp-dir.ts";
 
@@ -27,8 +28,9 @@ function setup() {
       const stage = "init" as const;
       const filter = { stage, limit, sandbox: true, backend: true, barred: [] };
       return share.candidates(store, active, filter).map((row) => {
-        const job = transition(toJob(row), STARTED, 2000);
-        store.updateJob(row.seq, job);
+        const waiting = toJob(row);
+        const job = transition(waiting, STARTED, 2000);
+        store.updateJob(row.seq, waiting, job);
         active.set(row.id, { seq: row.seq, client: row.client, job } as ActiveJob);
         return row.id;
       });

@@ -36,6 +36,8 @@ function start(jobId: string): StartStage {
     warm: null,
     backend: null,
     outcome: null,
+    allowance: null,
+    record: null,
   };
 }
 

@@ -28,7 +28,7 @@ function setup() {
     putEvaluating(id: string, evalFromRecord: boolean) {
       const job = createJob({ id, limits: LIMITS, numAttempts: 1, evalFromRecord }, 1000);
       const seq = store.insertJob(job, ROW);
-      store.updateJob(seq, jobAfter(id, ...IN_EVAL), { outcome: "{}" });
+      store.updateJob(seq, job, jobAfter(id, ...IN_EVAL), { outcome: "{}" });
     },
     recover: (maxCrashes = 2) => recoverJobs(store, { nowMs: () => 5000 }, maxCrashes),
     states: () =>
@@ -42,7 +42,7 @@ function setup() {
   };
 }
 
-test("jobs that were active start anew, what waited for INIT is as it was, what is over stays so", () => {
+test("P6: jobs that were active start anew, what waited for INIT is as it was, what is over stays so", () => {
   using t = setup();
   t.put("waiting", []);
   t.put("in INIT", [STARTED]);

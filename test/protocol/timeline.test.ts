@@ -17,8 +17,9 @@ function rowAfter(...events: [atMs: number, JobEvent][]) {
   let job = createJob({ id: "a", limits: LIMITS, numAttempts: 3 }, 1000);
   const seq = store.insertJob(job, ROW);
   for (const [atMs, event] of events) {
-    job = transition(job, event, atMs);
-    store.updateJob(seq, job, job.state === "succeeded" ? { verdict: VERDICT } : {});
+    const next = transition(job, event, atMs);
+    store.updateJob(seq, job, next, next.state === "succeeded" ? { verdict: VERDICT } : {});
+    job = next;
   }
   const row = store.jobById("a");
   if (!row) throw new Error("it was not stored");

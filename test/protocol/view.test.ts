@@ -1,7 +1,24 @@
 import { expect, test } from "bun:test";
-import { type RolloutView, viewRollout } from "../../src/protocol/view.ts";
+import type { JobLife } from "../../src/jobs/life.ts";
+import { type RolloutView, viewAccepted, viewRollout } from "../../src/protocol/view.ts";
+import type { NewRow } from "../../src/store/job-table.ts";
+import { Store } from "../../src/store/store.ts";
 import type { JobRow } from "../../src/store/tables.ts";
+import { jobAfter, ROW } from "../support/jobs.ts";
+import { tempDir } from "../support/temp-dir.ts";
 
+const LIFE: JobLife = {
+  numAttempts: 3,
+  limits: { initMs: 1, runMs: 2, evalMs: 3, totalMs: 4 },
+  failures: [],
+  endingReason: null,
+  timings: {
+    init: { queuedMs: 1, activeMs: 2 },
+    run: { queuedMs: 3, activeMs: 4 },
+    eval: { queuedMs: 5, activeMs: 6 },
+  },
+  visits: [],
+};
 const WAITING: JobRow = {
   seq: 7,
   id: "a",
@@ -16,17 +33,10 @@ const WAITING: JobRow = {
   attempt: 1,
   crashes: 0,
   ending: null,
-  limits: "{}",
   created_ms: 1_700_000_000_123,
   since_ms: 1_700_000_000_123,
   stage_deadline_ms: null,
   deadline_ms: 1_700_000_100_000,
-  init_queued_ms: 1,
-  init_active_ms: 2,
-  run_queued_ms: 3,
-  run_active_ms: 4,
-  eval_queued_ms: 5,
-  eval_active_ms: 6,
   backend_id: null,
   outcome: null,
   error: null,
@@ -38,18 +48,15 @@ const WAITING: JobRow = {
   peak_memory_bytes: null,
   peak_processes: null,
   image: null,
-  num_attempts: 3,
-  failures: null,
   not_before_ms: null,
   client: "",
   priority: 0,
   queue_key: 0,
+  life: JSON.stringify(LIFE),
   labels: null,
   lease_ms: null,
   lease_until_ms: null,
   callback_url: null,
-  ending_reason: null,
-  visits: null,
   eval_from_record: 1,
   rescore_of: null,
   group_seq: null,
@@ -142,8 +149,9 @@ test("a failure says in which stage it was, and has no reward", () => {
 
 test("attempts that failed and were followed by another are shown with their errors", () => {
   const error = { code: "worker_crashed", message: "x", boundary: "service", retryable: true };
-  const failures = JSON.stringify([{ attempt: 1, stage: "run", atMs: 1_700_000_001_000, error }]);
-  expect(viewRollout({ ...WAITING, attempt: 2, failures }).failures).toEqual([
+  const failures = [{ attempt: 1, stage: "run", atMs: 1_700_000_001_000, error }];
+  const life = JSON.stringify({ ...LIFE, failures });
+  expect(viewRollout({ ...WAITING, attempt: 2, life }).failures).toEqual([
     { attempt: 1, stage: "run", failed_at: "2023-11-14T22:13:21.000Z", error: error as never },
   ]);
 });
@@ -155,4 +163,24 @@ test("an end is shown only while it is under way", () => {
     ["active", "cancel"],
     ["cancelled", null],
   ]);
+});
+
+test("a rollout is shown as it was accepted just as it is shown when its row is read", () => {
+  using dir = tempDir();
+  using store = new Store(dir.path);
+  const outcome = '{"stop_reason":"finish","final_message":"5","turns":2}';
+  const rows: Partial<NewRow>[] = [
+    {},
+    { labels: { step: "7" }, priority: -3, client: "peer" },
+    { leaseMs: 5000, callbackUrl: "http://a/" },
+    { rescore: { of: "other", outcome } },
+  ];
+  for (const [index, given] of rows.entries()) {
+    const job = jobAfter(`job-${index}`);
+    const row = { ...ROW, ...given };
+    store.insertJob(job, row);
+    const read = store.jobById(job.id);
+    // As text, because the answer is one: the order of the fields is the same too.
+    expect(JSON.stringify(viewAccepted(job, row))).toBe(JSON.stringify(read && viewRollout(read)));
+  }
 });

@@ -58,23 +58,26 @@ export function required(name: string): string {
   throw new Error(`${name} is not set: run ./scripts/test, which makes what it names`);
 }
 
-/** A driver in a data folder of its own; what was started through it is ended with the test. */
+/**
+ * A driver in a data folder of its own; what was started through it is ended with the test.
+ * @param ofImage where specs name no other; the base image
+ */
 export async function setup(
   name: DriverName,
   options: Partial<DriverOptions> = {},
+  ofImage = required("ROLLOUTD_IMAGE"),
 ): Promise<Bundle> {
   const dataDir = await mkdtemp(join(tmpdir(), "rolloutd-test-"));
-  const isolated = name !== "host";
   const driver = createDriver(name, {
     dataDir,
-    apptainer: name === "apptainer" ? required("ROLLOUTD_APPTAINER") : "",
-    bwrap: name === "bubblewrap" ? required("ROLLOUTD_BWRAP") : "",
+    apptainer: required("ROLLOUTD_APPTAINER"),
+    bwrap: required("ROLLOUTD_BWRAP"),
     minIsolation: "B",
     startAttempts: 1,
     ...options,
   });
   const handles: SandboxHandle[] = [];
-  const image = isolated ? required("ROLLOUTD_IMAGE") : "/";
+  const image = name === "host" ? "/" : ofImage;
   const spec = (changes?: Partial<SandboxSpec>): SandboxSpec => ({
     id: crypto.randomUUID(),
     image,

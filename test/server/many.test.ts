@@ -67,7 +67,7 @@ test("a dry run says what would be done, refuses what would be refused, and does
   expect((await t.send("POST", "/v1/rollouts?dry_run=true", other)).status).toBe(422);
 });
 
-test("the same submit a hundred times at the same moment is one job", async () => {
+test("P4: the same submit a hundred times at the same moment is one job", async () => {
   await using t = setup({ held: true });
   const replies = await Promise.all(
     Array.from({ length: 100 }, () => t.send("POST", "/v1/rollouts", { id: "a", ...ECHO })),
@@ -103,7 +103,7 @@ describe("a lease", () => {
   });
 });
 
-test("more waiting requests than allowed are refused, and say when to come back", async () => {
+test("P10: more waiting requests than allowed are refused, and say when to come back", async () => {
   await using t = setup({ held: true, maxWaiting: 2 });
   await t.send("POST", "/v1/rollouts", { id: "a", ...ECHO });
   const polls = [1, 2].map(() => t.send("GET", "/v1/rollouts/a?wait_ms=20000"));
@@ -114,4 +114,29 @@ test("more waiting requests than allowed are refused, and say when to come back"
   await t.send("DELETE", "/v1/rollouts/a");
   for (const thread of t.threads) for (const start of thread.starts()) thread.finish(start);
   expect((await Promise.all(polls)).map(({ status }) => status)).toEqual([200, 200]);
+});
+
+test("P10: of ten times the work that fits, what was accepted ends, and the rest is told when to come back", async () => {
+  await using t = setup({ held: true });
+  const submit = (index: number) =>
+    t.app.request(
+      "/v1/rollouts",
+      { method: "POST", body: JSON.stringify({ id: `r${index}`, ...ECHO }) },
+      { ...t.env, client: `client ${index % 3}` },
+    );
+  const answers = await Promise.all(Array.from({ length: 1000 }, (_, index) => submit(index)));
+  const accepted = answers.flatMap(({ status }, index) => (status === 201 ? [`r${index}`] : []));
+  const refused = answers.filter(({ status }) => status !== 201);
+  expect(accepted.length).toBe(100);
+  expect(new Set(refused.map(({ status }) => status))).toEqual(new Set([429]));
+  expect(refused.every(({ headers }) => Number(headers.get("retry-after")) > 0)).toBe(true);
+  for (const thread of t.threads) {
+    thread.onStart = (start) => thread.finish(start);
+    for (const start of thread.starts()) thread.finish(start);
+  }
+  const finished = await waitFor(async () => {
+    const { body } = await t.send("GET", "/v1/rollouts?order=finished&limit=1000");
+    return body.rollouts.length === accepted.length && ids(body);
+  }, "what was accepted to end");
+  expect(finished.toSorted()).toEqual(accepted.toSorted());
 });

@@ -59,6 +59,7 @@ export function setup({
       warmSandboxes: 0,
       maxSandboxesAhead: 8,
       maxQueuedJobs: 100,
+      maxPausedAlive: 4,
       carryLimitMs: 1_000_000,
       cancelGraceMs: 1000,
     },

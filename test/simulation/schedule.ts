@@ -2,10 +2,13 @@ import { expect } from "bun:test";
 import type { ErrorBody } from "../../src/errors.ts";
 import type { StartStage } from "../../src/pipeline/messages.ts";
 import type { Submission } from "../../src/pipeline/parts.ts";
+import { toJob } from "../../src/store/rows.ts";
 import type { FakeThread } from "../support/fake-thread.ts";
 import { World } from "./world.ts";
 
 const STEPS = 120;
+/** How the system's clock was set while no service ran. */
+const JUMPS_MS = [0, 0, 0, 3_600_000, -3_600_000];
 
 const FAILURES: ErrorBody[] = [
   { code: "sandbox_died", message: "gone", boundary: "sandbox", retryable: true },
@@ -69,7 +72,7 @@ export class Schedule implements Disposable {
     else if (roll < 76) this.#zombie();
     else if (roll < 80) await world.scheduler.renew([...this.#acknowledged.keys()]);
     else if (roll < 82) {
-      await world.kill();
+      await world.kill(this.#pick(JUMPS_MS) as number);
       this.#zombies = 0;
     } else if (roll < 90) this.#read();
     else await world.advance(this.#below(this.#below(4) === 0 ? 20_000 : 800));
@@ -165,7 +168,12 @@ export class Schedule implements Disposable {
     expect(Object.fromEntries(counted)).toEqual(places);
     for (const row of rows) {
       expect(row.reward !== null).toBe(row.state === "succeeded");
-      if (row.finished_ms === null) continue;
+      if (row.finished_ms === null) {
+        // Wherever the clock was set to, nobody has longer than he was given.
+        const { limits, deadlineMs } = toJob(row);
+        expect(deadlineMs - this.#world.clock.ms).toBeLessThanOrEqual(limits.totalMs);
+        continue;
+      }
       const now = JSON.stringify(row);
       const before = this.#final.get(row.id) ?? now;
       expect(now).toBe(before);

@@ -16,7 +16,7 @@ const MAX_CRASHES = 1000;
 /** The service without HTTP: the real scheduler and SQLite, with threads, sandboxes and time that are played. */
 export class World implements Disposable {
   readonly #folder = mkdtempSync(existsSync("/dev/shm") ? "/dev/shm/rt-" : "/var/tmp/rt-");
-  readonly clock: { ms: number; nowMs(): number } = { ms: 1_000_000, nowMs: () => this.clock.ms };
+  readonly clock: { ms: number; nowMs(): number } = { ms: 100_000_000, nowMs: () => this.clock.ms };
   store: Store;
   scheduler: Scheduler;
   /** Sandboxes that somebody started and nobody has ended. */
@@ -52,7 +52,7 @@ export class World implements Disposable {
       settings: {
         pools: { init: pool, run: pool, eval: pool },
         ...{ startsAtOnce: 3, maxSandboxesAhead: 4, imagesAtOnce: 2, warmSandboxes: 0 },
-        ...{ maxQueuedJobs: 60, cancelGraceMs: 1000, carryLimitMs: 1_000_000 },
+        ...{ maxQueuedJobs: 60, maxPausedAlive: 4, cancelGraceMs: 1000, carryLimitMs: 1_000_000 },
       },
       every: (_ms, work) => {
         this.#timers.add(work);
@@ -64,9 +64,13 @@ export class World implements Disposable {
     });
   }
 
-  /** The process dies between two commits, and another one takes over. Its sandboxes die with it. */
-  async kill(): Promise<void> {
+  /**
+   * The process dies between two commits, and another one takes over. Its sandboxes die with it. Its clock begins with
+   * the system's, which may have been set by `jumpMs` meanwhile.
+   */
+  async kill(jumpMs: number): Promise<void> {
     this.#life++;
+    this.clock.ms += jumpMs;
     this.#timers.clear();
     this.#threads = [];
     this.alive.clear();

@@ -32,7 +32,7 @@ test("vLLM's generate answers with the documented fields", async () => {
   await using engine = await setup();
   const { reply } = await engine.post("/inference/v1/generate", generating({ request_id: "r7" }));
   expect(reply).toEqual({
-    request_id: "r7",
+    request_id: "generate-tokens-r7",
     output_mode: "tokens",
     usage: {
       prompt_tokens: PROMPT.length,

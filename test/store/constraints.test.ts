@@ -7,26 +7,20 @@ type Columns = Record<string, string | number | null>;
 
 const PENDING: Columns = {
   id: "j",
-  body_sha256: "sha",
   task_kind: "fake",
   uses_sandbox: 0,
   needs_backend: 0,
-  instance: "{}",
-  options: "{}",
+  eval_from_record: 0,
+  client: "",
+  queue_key: 1,
   stage: "init",
   state: "pending",
   attempt: 1,
   crashes: 0,
-  limits: "{}",
   created_ms: 1,
   since_ms: 1,
   deadline_ms: 2,
-  init_queued_ms: 0,
-  init_active_ms: 0,
-  run_queued_ms: 0,
-  run_active_ms: 0,
-  eval_queued_ms: 0,
-  eval_active_ms: 0,
+  life: "{}",
 };
 const ACTIVE: Columns = { ...PENDING, state: "active", stage_deadline_ms: 2 };
 const OVER: Columns = { ...PENDING, finished_ms: 2, finished_seq: 1 };
@@ -80,7 +74,7 @@ describe("the table takes", () => {
   });
 });
 
-describe("the table refuses", () => {
+describe("P5: the table refuses", () => {
   test.each([
     ["an unknown stage", { ...PENDING, stage: "done" }],
     ["an unknown state", { ...PENDING, state: "paused" }],
@@ -101,6 +95,14 @@ describe("the table refuses", () => {
     ["a failure without an error", { ...FAILED, error: null }],
     ["a success with an error", { ...SUCCEEDED, error: "{}" }],
     ["a waiting job with an error", { ...PENDING, error: "{}" }],
+    ["an active job that waits to be tried again", { ...ACTIVE, not_before_ms: 2 }],
+    ["a final job that waits to be tried again", { ...FAILED, not_before_ms: 2 }],
+    ["a final job with a stage's deadline", { ...SUCCEEDED, stage_deadline_ms: 2 }],
+    ["a success that no cursor finds", { ...SUCCEEDED, finished_seq: null }],
+    ["a success without the time of its end", { ...SUCCEEDED, finished_ms: null }],
+    ["an unknown stage of an active job", { ...ACTIVE, stage: "done" }],
+    ["an unknown stage of a final job", { ...FAILED, stage: "done" }],
+    ["a sample of no group", { ...PENDING, sample: 1 }],
   ])("%s", (_what, columns) => {
     using t = setup();
     expect(t.insert(columns)).toBe("SQLITE_CONSTRAINT_CHECK");
@@ -119,7 +121,8 @@ describe("the table refuses", () => {
   test("a value of another type, and a trajectory of no job", () => {
     using t = setup();
     expect(t.insert({ ...PENDING, created_ms: "soon" })).toBe("SQLITE_CONSTRAINT_DATATYPE");
-    const orphan = "INSERT INTO trajectories VALUES (7, 1, x'00')";
-    expect(() => t.db.run(orphan)).toThrow("FOREIGN KEY constraint failed");
+    for (const orphan of ["trajectories VALUES (7, 1, x'00')", "labels VALUES ('a', 'b', 7)"]) {
+      expect(() => t.db.run(`INSERT INTO ${orphan}`)).toThrow("FOREIGN KEY constraint failed");
+    }
   });
 });

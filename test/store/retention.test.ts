@@ -29,7 +29,7 @@ function setup({ carryMs = 0, ...sizes }: { ms: number; bytes: number; carryMs?:
     },
     /** A batch, or null for a group by itself, with one group of one finished rollout. */
     group(id: string, batch: BatchChange | null, group: GroupChange) {
-      const options = { id, body_sha256: "", options: "{}", closed: 1, source: null };
+      const options = { id, body_sha256: "", options: "{}", closed: 1, source: null, series: null };
       const row = batch && store.batches.insert({ ...options, created_ms: 1 });
       if (row && batch) store.batches.update(row.seq, batch);
       const { seq } = store.groups.insert({

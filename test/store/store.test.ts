@@ -86,9 +86,9 @@ describe("a job", () => {
     };
     expect(peaks()).toEqual([null, null]);
     const job = jobAfter("a", STARTED);
-    t.store.updateJob(seq, job, { sandboxPeak: { memoryBytes: 50, processes: 2 } });
-    t.store.updateJob(seq, job, { sandboxPeak: { memoryBytes: 20, processes: 9 } });
-    t.store.updateJob(seq, job);
+    t.store.updateJob(seq, job, job, { sandboxPeak: { memoryBytes: 50, processes: 2 } });
+    t.store.updateJob(seq, job, job, { sandboxPeak: { memoryBytes: 20, processes: 9 } });
+    t.store.updateJob(seq, job, job);
     expect(peaks()).toEqual([50, 9]);
   });
 
@@ -100,11 +100,16 @@ describe("a job", () => {
       return [row?.outcome, row?.backend_id, row?.isolation];
     };
     const run = jobAfter("a", STARTED, SUCCEEDED, STARTED);
-    t.store.updateJob(seq, run, { outcome: "{}", backendId: "b", isolation: "B" });
+    t.store.updateJob(seq, jobAfter("a", STARTED, SUCCEEDED), run, {
+      outcome: "{}",
+      backendId: "b",
+      isolation: "B",
+    });
     expect(kept()).toEqual(["{}", "b", "B"]);
-    t.store.updateJob(seq, jobAfter("a", STARTED, SUCCEEDED, STARTED, SUCCEEDED));
+    const ran = jobAfter("a", STARTED, SUCCEEDED, STARTED, SUCCEEDED);
+    t.store.updateJob(seq, run, ran);
     expect(kept()).toEqual(["{}", "b", "B"]);
-    t.store.updateJob(seq, jobAfter("a", STARTED));
+    t.store.updateJob(seq, ran, jobAfter("a", STARTED));
     expect(kept()).toEqual([null, null, null]);
   });
 
@@ -118,7 +123,9 @@ describe("a job", () => {
   test("that earned nothing has a reward of 0, which is not none", () => {
     using t = setup();
     const seq = storeJob(t.store, "a", []);
-    t.store.updateJob(seq, jobAfter("a", ...TO_THE_END), { verdict: { ...VERDICT, reward: 0 } });
+    t.store.updateJob(seq, jobAfter("a"), jobAfter("a", ...TO_THE_END), {
+      verdict: { ...VERDICT, reward: 0 },
+    });
     expect(t.store.jobBySeq(seq)?.reward).toBe(0);
   });
 });
@@ -174,9 +181,9 @@ describe("lists", () => {
   test("are in the order of submission or of finishing, behind a cursor", () => {
     using t = setup();
     const [a, b] = ["a", "b", "c"].map((id) => storeJob(t.store, id, []));
-    t.store.updateJob(b as number, jobAfter("b", CANCEL));
+    t.store.updateJob(b as number, jobAfter("b"), jobAfter("b", CANCEL));
     const cursor = t.store.finishedCursor;
-    t.store.updateJob(a as number, jobAfter("a", CANCEL));
+    t.store.updateJob(a as number, jobAfter("a"), jobAfter("a", CANCEL));
     const all = { limit: 10, after: 0 };
     expect(idsOf(t.store.list({ ...all, order: "submitted" }))).toEqual(["a", "b", "c"]);
     expect(idsOf(t.store.list({ ...all, order: "finished" }))).toEqual(["b", "a"]);
@@ -259,8 +266,8 @@ describe("what waits", () => {
     storeJob(t.store, "a", []);
     storeJob(t.store, "active", [STARTED]);
     storeJob(t.store, "over", [CANCEL]);
-    expect(ids(t.store.pendingPastDeadline(deadlineMs - 1))).toEqual([]);
-    expect(ids(t.store.pendingPastDeadline(deadlineMs))).toEqual(["a"]);
+    expect(t.store.pendingPastDeadline(deadlineMs - 1)).toEqual([]);
+    expect(t.store.pendingPastDeadline(deadlineMs)).toEqual(["a"]);
   });
 
   test("or works is counted by stage, also when a transaction is undone", () => {

@@ -1,4 +1,5 @@
 import type {
+  AllowTurns,
   CancelStage,
   FromWorker,
   StageFinished,
@@ -12,6 +13,7 @@ export class FakeThread implements WorkerThread {
   readonly received: ToWorker[] = [];
   terminated = false;
   onStart: (start: StartStage) => void = () => {};
+  onAllow: (allow: AllowTurns) => void = () => {};
   onCancel: (cancel: CancelStage) => void = () => {};
   #onEvents: (events: FromWorker[]) => void = () => {};
   #onCrash: (reason: string) => void = () => {};
@@ -20,6 +22,7 @@ export class FakeThread implements WorkerThread {
     this.received.push(...messages);
     for (const message of messages) {
       if (message.type === "start") this.onStart(message);
+      if (message.type === "allow_turns") this.onAllow(message);
       if (message.type === "cancel") this.onCancel(message);
     }
   }

@@ -3,6 +3,7 @@ import { acceptBatchWith, acceptGroupWith } from "../../src/cli/accept-group.ts"
 import { RowSource } from "../../src/cli/row-source.ts";
 import { loadConfig } from "../../src/config.ts";
 import type { ErrorBody } from "../../src/errors.ts";
+import type { Allowance } from "../../src/jobs/allowance.ts";
 import type { Stage } from "../../src/jobs/job.ts";
 import { BatchSources } from "../../src/pipeline/batch-sources.ts";
 import type { StageFinished, StartStage } from "../../src/pipeline/messages.ts";
@@ -26,6 +27,13 @@ export const BROKEN: ErrorBody = {
 };
 
 type Started = { start: StartStage; thread: FakeThread };
+/** A rollout that takes its turns. */
+type Playing = Started & {
+  played: string[];
+  allowance: Allowance | null;
+  renewal: number;
+  used: number;
+};
 
 type GroupServiceOptions = {
   slots?: number;
@@ -33,6 +41,9 @@ type GroupServiceOptions = {
   /** Where batches may read rows from. */
   rowsDir?: string;
   rowsUrl?: string;
+  maxPausedAlive?: number;
+  /** So many turns each rollout takes in RUN, one after the other as `turn` says. Without: it goes on by itself. */
+  turns?: number;
 };
 
 /**
@@ -41,24 +52,41 @@ type GroupServiceOptions = {
  */
 export function groupService(
   dataDir: string,
-  { slots = 8, carryLimitMs = 1_000_000, ...from }: GroupServiceOptions = {},
+  {
+    slots = 8,
+    carryLimitMs = 1_000_000,
+    maxPausedAlive = 4,
+    turns = 0,
+    ...from
+  }: GroupServiceOptions = {},
 ) {
   const announcedMs: number[] = [];
   const store = new Store(dataDir);
   const clock = { ms: 1_000_000, nowMs: () => clock.ms++ };
   recoverJobs(store, clock, 2);
   const waiting = new Map<string, Started>();
+  const playing = new Map<string, Playing>();
   const fatal: unknown[] = [];
   const pool = { threads: 1, slots };
   const spawn = (_stage: Stage) => {
     const thread = new FakeThread();
     thread.onStart = (start) => {
       if (start.stage === "eval") waiting.set(start.jobId, { start, thread });
-      else queueMicrotask(() => thread.finish(start, { trajectory: "{}", sampledTokens: 7 }));
+      else if (start.stage === "run" && turns > 0) {
+        const played: string[] = start.record === null ? [] : JSON.parse(start.record);
+        const { allowance } = start;
+        playing.set(start.jobId, { start, thread, played, allowance, renewal: 0, used: 0 });
+      } else queueMicrotask(() => thread.finish(start, { trajectory: "{}", sampledTokens: 7 }));
     };
-    thread.onCancel = ({ jobId }) => {
-      const held = waiting.get(jobId);
+    thread.onAllow = ({ jobId, attempt, allowance, renewal }) => {
+      const it = playing.get(jobId);
+      if (it?.start.attempt === attempt) Object.assign(it, { allowance, renewal, used: 0 });
+    };
+    thread.onCancel = ({ jobId, attempt }) => {
+      const held = waiting.get(jobId) ?? playing.get(jobId);
+      if (held?.start.attempt !== attempt) return;
       waiting.delete(jobId);
+      playing.delete(jobId);
       if (held) queueMicrotask(() => thread.finish(held.start, { error: BROKEN }));
     };
     return thread;
@@ -76,6 +104,7 @@ export function groupService(
       warmSandboxes: 0,
       maxSandboxesAhead: 64,
       maxQueuedJobs: 1000,
+      maxPausedAlive,
       carryLimitMs,
       cancelGraceMs: 1_000_000,
     },
@@ -106,6 +135,7 @@ export function groupService(
     store,
     scheduler,
     fatal,
+    clock,
     /** New weights, as the trainer announces them. */
     announce: () => announcedMs.push(clock.nowMs()),
     /** Rollouts that wait for their reward. */
@@ -122,6 +152,33 @@ export function groupService(
       const response = await app.request(path, init, { keepOpen() {}, closeIfStuck() {}, client });
       return { status: response.status, body: await response.json() };
     },
+    /** Rollouts in RUN, also those that are paused in their thread. */
+    playing,
+    /**
+     * A rollout takes one turn of RUN, named by the attempt in which it took place. It goes to EVAL with its last one,
+     * and pauses before one that it may not take.
+     */
+    async turn(jobId: string): Promise<"went" | "paused"> {
+      const it = await waitFor(() => playing.get(jobId), `${jobId} to be in RUN`);
+      const { start, thread, played, allowance, renewal } = it;
+      const { attempt } = start;
+      if (it.used >= (allowance?.turns ?? Number.POSITIVE_INFINITY)) {
+        thread.emit({
+          type: "rollout_paused",
+          jobId,
+          attempt,
+          renewal,
+          record: JSON.stringify(played),
+        });
+        return "paused";
+      }
+      it.used++;
+      if (played.push(`turn of attempt ${attempt}`) >= turns) {
+        playing.delete(jobId);
+        thread.finish(start, { trajectory: JSON.stringify(played), sampledTokens: 7 });
+      }
+      return "went";
+    },
     /** Gives a rollout its reward, or has it fail. Waits until it has come to EVAL. */
     async give(jobId: string, end: number | ErrorBody): Promise<void> {
       const held = await waitFor(() => waiting.get(jobId), `${jobId} to come to EVAL`);
@@ -131,7 +188,9 @@ export function groupService(
     async [Symbol.asyncDispose]() {
       sources[Symbol.dispose]();
       const over = scheduler.drain(0, Promise.resolve());
-      for (const { start, thread } of waiting.values()) thread.finish(start, { error: BROKEN });
+      for (const { start, thread } of [...waiting.values(), ...playing.values()]) {
+        thread.finish(start, { error: BROKEN });
+      }
       await over;
       store[Symbol.dispose]();
       if (fatal.length > 0) throw fatal[0];

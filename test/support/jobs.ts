@@ -1,6 +1,7 @@
 import { createJob, type Job, type Limits } from "../../src/jobs/job.ts";
 import { type JobEvent, transition } from "../../src/jobs/transitions.ts";
-import type { NewRow, Store } from "../../src/store/store.ts";
+import type { NewRow } from "../../src/store/job-table.ts";
+import type { Store } from "../../src/store/store.ts";
 
 export const LIMITS: Limits = { initMs: 100, runMs: 200, evalMs: 300, totalMs: 10_000 };
 
@@ -43,10 +44,11 @@ export function storeJob(
   row: Partial<NewRow> = {},
 ): number {
   return to.transaction(() => {
-    const seq = to.insertJob(jobAfter(id), { ...ROW, ...row });
+    const created = jobAfter(id);
+    const seq = to.insertJob(created, { ...ROW, ...row });
     const job = jobAfter(id, ...events);
     if (events.length > 0)
-      to.updateJob(seq, job, job.state === "succeeded" ? { verdict: VERDICT } : {});
+      to.updateJob(seq, created, job, job.state === "succeeded" ? { verdict: VERDICT } : {});
     return seq;
   });
 }

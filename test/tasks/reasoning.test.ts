@@ -73,6 +73,36 @@ describe("one completion is scored", () => {
     expect(await verdictOf(TOOL_CALL, says("Sunny."))).toEqual([0, "no_tool_call"]);
   });
 
+  test.each([
+    [
+      "xLAM",
+      { query: "Weather in Rome?", tools: JSON.stringify([{ name: "weather" }]) },
+      "answers",
+    ],
+    [
+      "NeMo Gym",
+      {
+        responses_create_params: {
+          input: "Weather in Rome?",
+          tools: [{ type: "function", name: "weather", parameters: {}, strict: false }],
+        },
+      },
+      "expected_answers",
+    ],
+  ])("as tool calls, where the row is %s's", async (_set, asked, field) => {
+    const expected = [{ name: "weather", arguments: { city: "Rome" } }];
+    const answers = field === "answers" ? JSON.stringify(expected) : expected;
+    const row = { data_source: "tool_call", ...asked, [field]: answers };
+    expect(await verdictOf(row, calls(["weather", { city: "Rome" }]))).toEqual([
+      1,
+      "tool_calls_equal",
+    ]);
+    expect(await verdictOf(row, calls(["weather", { city: "Oslo" }]))).toEqual([
+      0,
+      "tool_call_missing",
+    ]);
+  });
+
   test("as a choice, and by a judge", async () => {
     expect(await verdictOf(MCQA, says("\\boxed{B}"))).toEqual([1, "right_choice"]);
     const { options: _, ...free } = MCQA;

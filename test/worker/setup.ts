@@ -1,3 +1,4 @@
+import { Pace } from "../../src/agent/pace.ts";
 import type { StartStage, WorkerSettings } from "../../src/pipeline/messages.ts";
 import type { SandboxHandle, SandboxSpec } from "../../src/sandbox/sandbox.ts";
 import { runStage, type StageParts } from "../../src/worker/run-stage.ts";
@@ -58,6 +59,8 @@ export function startOf(stage: "init" | "run" | "eval", changes: Partial<StartSt
     warm: null,
     backend: stage === "run" ? BACKEND : null,
     outcome: stage === "eval" ? ANSWERED : null,
+    allowance: null,
+    record: null,
   };
   return { ...start, ...changes };
 }
@@ -94,6 +97,7 @@ export function setup(script: Scripted[] = [], changes: Partial<StageParts> = {}
         return fakeHandle(made);
       },
     },
+    isOnNode: () => true,
     images: { acquire: async (path) => ({ path, digest: null, lock: null }) },
     async attach({ id }: SandboxHandle) {
       events.push(`attach ${id}`);
@@ -103,6 +107,7 @@ export function setup(script: Scripted[] = [], changes: Partial<StageParts> = {}
       events.push(`end ${id}`);
     },
     watch: unwatched,
+    pace: new Pace(null, () => events.push("pause")),
     engines: fakeEngines(new FakeEngine(script)),
     sandboxStarted: ({ id }) => events.push(`tell ${id}`),
     ...changes,

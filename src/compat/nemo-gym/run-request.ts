@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { ServiceError } from "../../errors.ts";
 import type { RolloutRequest } from "../../protocol/rollout.ts";
-import { instanceOf } from "./instance.ts";
+import { instanceOf, softwareInstance } from "./instance.ts";
 
 const text = z.union([
   z.string(),
@@ -45,17 +45,21 @@ export function readRunRequest(body: unknown, named: Pick<RolloutRequest, "label
   const of = (...roles: string[]) =>
     input.filter(({ role }) => roles.includes(role)).map(({ content }) => content);
   const user = of("user").join("\n\n");
-  if (user === "") {
+  const row = body as Record<string, unknown>;
+  const software = softwareInstance(row);
+  if (user === "" && !software) {
     const field = "responses_create_params.input";
     throw new ServiceError("invalid_field", `${field}: has no user message`, { field });
   }
-  const row = body as Record<string, unknown>;
+  const prompts = { system_prompt: of("system", "developer").join("\n\n"), user_prompt: user };
+  // An issue as it stands is no prompt: the task kind has one to go around it.
+  const bare = software && (user === "" || user.trim() === `${software.problem_statement}`.trim());
   return {
     row,
     rollout: {
       ...named,
-      instance: instanceOf(row, input),
-      agent: { system_prompt: of("system", "developer").join("\n\n"), user_prompt: user },
+      instance: software ?? instanceOf(row, input),
+      ...(!bare && { agent: prompts }),
       sampling: {
         ...(typeof temperature === "number" && { temperature }),
         ...(typeof top_p === "number" && { top_p }),

@@ -10,6 +10,8 @@ export type Streamed = {
   add(reply: Json | null, piece: Json): Json;
   /** How many tokens it has so far. */
   count(reply: Json): number;
+  /** Whether it may end here without the word for it, which not every server says. */
+  isWhole?(reply: Json): boolean;
 };
 
 export type Json = Record<string, unknown>;

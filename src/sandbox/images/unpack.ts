@@ -130,7 +130,7 @@ function explainRegistry(image: string, output: string, said: string): ServiceEr
 /** Retryable: room may be made. */
 export function diskFull(image: string, said: string, cause?: unknown): ServiceError {
   return new ServiceError("disk_full", `no room to unpack the image ${image}: ${said}`, {
-    mend: "make room, or put the image cache elsewhere with image_cache",
+    mend: "make room, put the image cache elsewhere with image_cache, or mount large SIFs with image_mount_bytes",
     cause,
   });
 }

@@ -49,13 +49,15 @@ export type Told = {
 export type NewTokens = {
   ids: number[];
   logprobs: number[];
+  /** What they are as text; a character that is not whole yet comes with the rest of it. */
+  text: string;
   /** All so far, these included. */
   soFar: Pick<Sampled, "ids" | "logprobs">;
 };
 
 /** How an answer is written token by token. */
 export type Pieces = {
-  piece(tokens: NewTokens, requestId: string, promptIds: readonly number[]): object;
+  piece(tokens: NewTokens, requestId: string, promptIds: readonly number[]): object[];
   /** What comes last, with what is left. */
   last(tokens: NewTokens, told: Told): object[];
 };
@@ -66,6 +68,8 @@ export type Exchange = {
   write(told: Told): object | Response;
   /** Where the answer is asked for as a stream. */
   pieces?: Pieces | undefined;
+  /** What the engine calls a request inside, and wants to hear where it is to be ended; by default the same. */
+  nameOf?(requestId: string): string;
 };
 
 /** @throws ZodError */

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { messageSchema, type Said } from "../conversation.ts";
+import { chatPieces } from "./chat-pieces.ts";
 import { type Format, type SimulatedWire, type Told, usageOf } from "./format.ts";
 
 /** What is read of a chat request; engines ignore more than they know, and so does this one. */
@@ -20,7 +21,7 @@ const requestSchema = z.object({
   stream_options: z.object({ include_usage: z.boolean().nullish() }).nullish(),
 });
 
-type ChatRequest = z.output<typeof requestSchema>;
+export type ChatRequest = z.output<typeof requestSchema>;
 
 /** OpenAI's chat protocol, as vLLM speaks it; other engines know no ids in it. */
 export function openAiChat(wire: SimulatedWire): Format {
@@ -38,10 +39,9 @@ export function openAiChat(wire: SimulatedWire): Format {
     };
     return {
       asking,
-      write: (told) =>
-        request.stream
-          ? streamed(told, request.stream_options?.include_usage === true, isVllm)
-          : completion(told, request, isVllm),
+      pieces: request.stream === true ? chatPieces(request, isVllm) : undefined,
+      nameOf: (requestId) => (isVllm ? `chatcmpl-${requestId}` : requestId),
+      write: (told) => completion(told, request, isVllm),
     };
   };
 }
@@ -83,32 +83,11 @@ function logprobsOf({ sampled, tokenizer }: Told) {
   }));
 }
 
-/** The same as server-sent events, as many as an engine sends for a short answer. */
-function streamed(told: Told, includeUsage: boolean, isVllm: boolean): Response {
-  const { requestId, model, turn } = told;
-  const said = saidBy(told);
-  const id = `chatcmpl-${requestId}`;
-  const created = Math.floor(Date.now() / 1000);
-  const event = (fields: object) =>
-    `data: ${JSON.stringify({ id, object: "chat.completion.chunk", created, model, ...fields })}\n\n`;
-  const chunk = (delta: object, finish_reason: string | null = null) =>
-    event({ choices: [{ index: 0, delta, logprobs: null, finish_reason }] });
-  const events = [chunk({ role: "assistant", content: "" })];
-  for (const content of said.content?.match(/\S+\s*|\s+/g) ?? []) events.push(chunk({ content }));
-  for (const [index, call] of toolCallsOf(said, turn).entries()) {
-    events.push(chunk({ tool_calls: [{ index, ...call }] }));
-  }
-  events.push(chunk({}, said.finishReason));
-  if (includeUsage) events.push(event({ choices: [], usage: usageOf(told, isVllm) }));
-  const headers = { "Content-Type": "text/event-stream; charset=utf-8" };
-  return new Response(`${events.join("")}data: [DONE]\n\n`, { headers });
-}
-
-function saidBy({ said }: Told): Said {
+export function saidBy({ said }: Told): Said {
   return said ?? { content: "", toolCalls: [], finishReason: "stop" };
 }
 
-function toolCallsOf({ toolCalls }: Said, turn: number) {
+export function toolCallsOf({ toolCalls }: Said, turn: number) {
   return toolCalls.map((call, index) => ({
     id: `call_${turn}_${index}`,
     type: "function",

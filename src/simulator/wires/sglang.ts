@@ -50,16 +50,18 @@ export const sglangGenerate =
       };
     };
     const pieces: Pieces = {
-      piece: (tokens, id, promptIds) => ({
-        output_ids: shownOf(tokens).ids,
-        meta_info: {
-          id: request.rid ?? id,
-          finish_reason: null,
-          prompt_tokens: promptIds.length,
-          completion_tokens: tokens.soFar.ids.length,
-          ...pairsOf(shownOf(tokens)),
+      piece: (tokens, id, promptIds) => [
+        {
+          output_ids: shownOf(tokens).ids,
+          meta_info: {
+            id: request.rid ?? id,
+            finish_reason: null,
+            prompt_tokens: promptIds.length,
+            completion_tokens: tokens.soFar.ids.length,
+            ...pairsOf(shownOf(tokens)),
+          },
         },
-      }),
+      ],
       last: (tokens, told) => [
         { output_ids: shownOf(tokens).ids, meta_info: metaOf(told, tokens) },
       ],

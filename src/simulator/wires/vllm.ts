@@ -57,6 +57,7 @@ export const generate: Format = (body) => {
       ...samplingOf(sampling),
     },
     pieces: request.stream === true ? piecesOf(sampling.logprobs) : undefined,
+    nameOf: (requestId) => `generate-tokens-${requestId}`,
     write(told) {
       const { sampled, requestId } = told;
       const content = contentOf(sampled);
@@ -69,7 +70,7 @@ export const generate: Format = (body) => {
         weight_versions: sampled.weightSpans,
       };
       return {
-        request_id: request.request_id ?? requestId,
+        request_id: `generate-tokens-${request.request_id ?? requestId}`,
         output_mode: "tokens",
         usage: usageOf(told, true),
         choices: [choice],
@@ -91,7 +92,7 @@ function piecesOf(wanted: number | null | undefined): Pieces {
     finish_reason,
   });
   return {
-    piece: (tokens, request_id) => ({ request_id, choices: [choiceOf(tokens, null)] }),
+    piece: (tokens, request_id) => [{ request_id, choices: [choiceOf(tokens, null)] }],
     last(tokens, told) {
       const { finish, matchedId, weightSpans } = told.sampled;
       const ended = { stop_reason: matchedId, weight_versions: weightSpans };
@@ -126,6 +127,7 @@ export function completions(isOld: boolean): Format {
         ...samplingOf(request),
       },
       pieces: request.stream === true ? completionPieces(request, isOld) : undefined,
+      nameOf: (requestId) => `cmpl-${requestId}-0`,
       write(told) {
         const { sampled, requestId, model, promptIds } = told;
         const withIds = request.return_token_ids === true && !isOld;
@@ -166,10 +168,12 @@ function completionPieces(request: CompletionRequest, isOld: boolean): Pieces {
       tokens.soFar.ids.length === tokens.ids.length && { prompt_token_ids: promptIds }),
   });
   return {
-    piece: (tokens, id, promptIds) => ({
-      id: `cmpl-${id}`,
-      choices: [{ ...choiceOf(tokens, promptIds), finish_reason: null, stop_reason: null }],
-    }),
+    piece: (tokens, id, promptIds) => [
+      {
+        id: `cmpl-${id}`,
+        choices: [{ ...choiceOf(tokens, promptIds), finish_reason: null, stop_reason: null }],
+      },
+    ],
     last(tokens, told) {
       const { finish, matchedId } = told.sampled;
       const ended = { finish_reason: finish, stop_reason: matchedId };

@@ -23,6 +23,8 @@ export const code: TaskKind<CodeInstance> = {
     "codeforces",
     "taco",
     "livecodebench",
+    "leetcode",
+    "agentica-org/DeepCoder-Preview-Dataset",
   ],
   needsBackend: true,
   tools: ["execute_bash", "str_replace_editor", "execute_ipython_cell", "think", "finish"],

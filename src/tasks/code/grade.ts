@@ -2,7 +2,8 @@ import type { Sandbox } from "../../sandbox/sandbox.ts";
 import type { Verdict } from "../../verifiers/verdict.ts";
 import type { TaskSettings } from "../settings.ts";
 import type { CodeInstance } from "./row.ts";
-import { runTests, type TestResult } from "./run-tests.ts";
+import { runTests } from "./run-tests.ts";
+import type { TestResult } from "./test-process.ts";
 
 /** Judges of programming contests accept as much, where answers are not whole numbers. */
 const TOLERANCE_WHERE_SHARED = 1e-6;

@@ -3,7 +3,8 @@ import { ServiceError } from "../../errors.ts";
 import { fromJsonText } from "../from-json-text.ts";
 import { parseRow } from "../parse-row.ts";
 import { promptSchema, promptText } from "../problem.ts";
-import { type CodeTest, readTests, TestsUnreadable } from "./tests.ts";
+import { type CodeTest, readTests } from "./tests.ts";
+import { TestsUnreadable } from "./tests-unreadable.ts";
 
 const jsonObject = z.preprocess(fromJsonText, z.looseObject({}));
 
@@ -11,6 +12,7 @@ const jsonObject = z.preprocess(fromJsonText, z.looseObject({}));
 const rowSchema = z.looseObject({
   data_source: z.string().optional(),
   prompt: promptSchema.nullish(),
+  problem: z.string().nullish(),
   question: z.string().nullish(),
   question_content: z.string().nullish(),
   starter_code: z.string().nullish(),
@@ -65,9 +67,9 @@ const SUFFIX =
 
 function problemOf(row: Row): string {
   const asked = row.prompt ?? row.responses_create_params?.input;
-  const text = asked ? promptText(asked) : (row.question ?? row.question_content);
+  const text = asked ? promptText(asked) : (row.problem ?? row.question ?? row.question_content);
   if (!text) {
-    const message = "instance.prompt: is missing, and so are question and question_content";
+    const message = "instance.prompt: is missing, and so are problem and question";
     throw new ServiceError("invalid_field", message, { field: "instance.prompt" });
   }
   const starter = row.starter_code?.trim();

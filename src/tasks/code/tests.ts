@@ -1,19 +1,24 @@
 import { inflateSync } from "node:zlib";
 import { isObject } from "../../lib/is-object.ts";
 import { fromJsonText } from "../from-json-text.ts";
+import { assertedCalls } from "./python-calls.ts";
+import { TestsUnreadable } from "./tests-unreadable.ts";
 
 /** One hidden test. What is expected never enters a sandbox. */
 export type CodeTest =
   | { kind: "stdin"; input: string; expected: string }
-  | { kind: "call"; name: string; args: unknown[]; expected: unknown };
-
-/** A way of writing tests down that is not known here; the message says what is wrong. */
-export class TestsUnreadable extends Error {}
+  | {
+      kind: "call";
+      name: string;
+      /** By their places, or by their names. */
+      args: unknown[] | Record<string, unknown>;
+      expected: unknown;
+    };
 
 /**
  * The tests of a row in the ways in which the known datasets write them: two lists `inputs` and `outputs` (APPS,
- * TACO, CodeContests, NeMo Gym), or a list of pairs `input` and `output` (DeepCoder, LiveCodeBench, Codeforces); as
- * JSON or as its text; for LiveCodeBench also packed.
+ * TACO, CodeContests, NeMo Gym), a list of pairs `input` and `output` (DeepCoder, LiveCodeBench, Codeforces), or
+ * assertions about a function as `functional` (LeetCode); as JSON or as its text; for LiveCodeBench also packed.
  *
  * @param name of the function to call, where the row says it apart from its tests
  * @throws TestsUnreadable
@@ -22,7 +27,11 @@ export function readTests(value: unknown, name: string | null): CodeTest[] {
   const tests = fromJsonText(typeof value === "string" ? unpacked(value) : value);
   if (Array.isArray(tests)) return tests.map((test, index) => fromPair(test, index, name));
   if (!isObject(tests)) throw new TestsUnreadable("there is no list of tests");
-  const { inputs, outputs, fn_name } = tests;
+  const { inputs, outputs, fn_name, functional } = tests;
+  if (typeof functional === "string") {
+    const { name, calls } = assertedCalls(functional);
+    return calls.map((call) => ({ kind: "call", name, ...call }));
+  }
   if (!Array.isArray(inputs) || !Array.isArray(outputs) || inputs.length !== outputs.length) {
     throw new TestsUnreadable("`inputs` and `outputs` must be lists of the same length");
   }

@@ -18,7 +18,12 @@ const WARM_UP_TIMEOUT_MS = 60_000;
 /** Competition mathematics with IPython at hand, answered in `\boxed{}`. */
 export const math: TaskKind<MathInstance> = {
   name: "math",
-  dataSources: ["math", "deepscaler"],
+  dataSources: [
+    ...["math", "deepscaler", "agentica-org/DeepScaleR-Preview-Dataset"],
+    // As the preparing scripts of trainers name sets of the same rows.
+    ...["math_dapo", "gsm8k", "openai/gsm8k", "aime*", "HuggingFaceH4/MATH-500"],
+    ...["lighteval/MATH", "DigitalLearningGmbH/MATH-lighteval"],
+  ],
   needsBackend: true,
   tools: ["execute_ipython_cell", "think", "finish"],
   parse: parseMathRow,

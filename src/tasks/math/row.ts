@@ -1,21 +1,31 @@
 import { z } from "zod";
+import { ServiceError } from "../../errors.ts";
+import { lastBoxed } from "../../verifiers/boxed.ts";
 import { fromJsonText } from "../from-json-text.ts";
 import { parseRow } from "../parse-row.ts";
 import { promptSchema, promptText } from "../problem.ts";
 
 const truth = z.union([z.string(), z.number()]).transform(String);
+// Not JSON text: "[1, 2]" is an interval, not two accepted answers.
+const truths = z.union([truth.transform((one) => [one]), z.array(truth).min(1)]);
 
-/** A DeepScaleR row as published. Merged datasets store nested values as JSON text. */
+/**
+ * Rows of DeepScaleR, as prepared for training (`prompt`, `reward_model`) and as published (`problem`, `answer`),
+ * and of the sets beside it: GSM8K, MATH, AIME, Olympiad Bench, Minerva, DAPO, NeMo Gym. Merged datasets store nested
+ * values as JSON text, and null for what a row does not have.
+ */
 const rowSchema = z.looseObject({
-  prompt: promptSchema,
-  reward_model: z.preprocess(
-    fromJsonText,
-    z.looseObject({
-      // Not JSON text: "[1, 2]" is an interval, not two accepted answers.
-      ground_truth: z.union([truth.transform((one) => [one]), z.array(truth).min(1)]),
-    }),
-  ),
+  prompt: promptSchema.nullish(),
+  problem: promptSchema.nullish(),
+  question: promptSchema.nullish(),
+  responses_create_params: z.looseObject({ input: promptSchema }).nullish(),
+  reward_model: z.preprocess(fromJsonText, z.looseObject({ ground_truth: truths })).nullish(),
+  answer: truths.nullish(),
+  expected_answer: truths.nullish(),
+  solution: z.unknown().optional(),
 });
+
+type Row = z.output<typeof rowSchema>;
 
 export type MathInstance = {
   problem: string;
@@ -23,10 +33,38 @@ export type MathInstance = {
   truths: string[];
 };
 
-/** Datasets append this for models without tools; here the prompt says it in its own words. */
-const SUFFIX = /\s*Let's think step by step and output the final answer within \\boxed\{\}\.?\s*$/;
+/** Datasets add this for models without tools; here the prompt says it in its own words. */
+const ASKED_ELSEWHERE = [
+  /\s*Let's think step by step and output the final answer (?:within \\boxed\{\}|after "####")\.?\s*$/,
+  /^Solve the following math problem step by step\. The last line of your response should be of the form Answer: \$Answer \(without quotes\) where \$Answer is the answer to the problem\.\s*/,
+  /\s*Remember to put your answer on its own line after "Answer:"\.?\s*$/,
+];
 
-export function parseMathRow(row: Record<string, unknown>): MathInstance {
-  const { prompt, reward_model } = parseRow(rowSchema, row);
-  return { problem: promptText(prompt).replace(SUFFIX, ""), truths: reward_model.ground_truth };
+export function parseMathRow(raw: Record<string, unknown>): MathInstance {
+  const row = parseRow(rowSchema, raw);
+  const asked = row.prompt ?? row.problem ?? row.responses_create_params?.input ?? row.question;
+  if (!asked) throw missing("prompt", "problem and question");
+  const problem = ASKED_ELSEWHERE.reduce((text, part) => text.replace(part, ""), promptText(asked));
+  return { problem, truths: truthsOf(row) };
+}
+
+function truthsOf(row: Row): string[] {
+  const plain = row.reward_model?.ground_truth ?? row.expected_answer;
+  if (plain) return plain;
+  if (row.answer) return row.answer.map((answer) => endOfWorking(answer) ?? answer);
+  const worked = typeof row.solution === "string" ? row.solution : "";
+  const end = endOfWorking(worked) ?? lastBoxed(worked);
+  if (end) return [end];
+  throw missing("reward_model", "answer, expected_answer and a solution that ends with the answer");
+}
+
+/** GSM8K writes the way to an answer before it. */
+function endOfWorking(text: string): string | null {
+  return /(?:^|\n)#### *(.+?)\s*$/.exec(text)?.[1] ?? null;
+}
+
+function missing(name: string, others: string): ServiceError {
+  const field = `instance.${name}`;
+  const message = `${field}: is missing, and so are ${others}`;
+  return new ServiceError("invalid_field", message, { field });
 }

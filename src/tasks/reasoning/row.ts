@@ -24,8 +24,8 @@ const CHECKS = ["math", "code", "instructions", "tool_calls", "choice", "judge"]
 
 /** Which check a set is graded by, where its rows do not say it. */
 const CHECK_OF_SOURCE: [pattern: RegExp, check: (typeof CHECKS)[number]][] = [
-  [/^(math|deepscaler|gsm8k)/i, "math"],
-  [/^(deepcoder|codecontests|apps|codeforces|taco|livecodebench|code|rstar)/i, "code"],
+  [/^(math|deepscaler|gsm8k|aime)/i, "math"],
+  [/^(deepcoder|codecontests|apps|codeforces|taco|livecodebench|leetcode|code|rstar)/i, "code"],
   [/^(if_?eval|instruction_following)/i, "instructions"],
   [/^tool_call/i, "tool_calls"],
 ];
@@ -36,7 +36,11 @@ const rowSchema = z.looseObject({
   data_source: z.string().default("reasoning"),
   prompt: promptSchema.nullish(),
   question: promptSchema.nullish(),
-  responses_create_params: z.looseObject({ input: promptSchema }).nullish(),
+  problem: promptSchema.nullish(),
+  query: promptSchema.nullish(),
+  responses_create_params: z
+    .looseObject({ input: promptSchema, tools: z.array(z.looseObject({})).nullish() })
+    .nullish(),
   verifier: z.enum(CHECKS).nullish(),
   tools: z.preprocess(fromJsonText, z.array(z.looseObject({}))).nullish(),
   reward_model: z
@@ -61,14 +65,15 @@ type Row = z.output<typeof rowSchema>;
 
 export function parseReasoningRow(raw: Record<string, unknown>): ReasoningInstance {
   const row = parseRow(rowSchema, raw);
-  const prompt = row.prompt ?? row.question ?? row.responses_create_params?.input;
+  const prompt =
+    row.prompt ?? row.responses_create_params?.input ?? row.question ?? row.problem ?? row.query;
   if (!prompt) {
     const message = "instance.prompt: is missing";
     throw new ServiceError("invalid_field", message, { field: "instance.prompt" });
   }
   const messages = promptMessages(prompt);
   const question = messages.map(({ content }) => content).join("\n\n");
-  const tools = (row.tools ?? []).map(
+  const tools = (row.tools ?? row.responses_create_params?.tools ?? []).map(
     (tool): ToolSchema => ({
       type: "function",
       function: parseRow(toolSchema, (tool.function ?? tool) as Record<string, unknown>),
@@ -88,7 +93,9 @@ function checkOf(row: Row, raw: Record<string, unknown>, question: string): Reas
     case "instructions":
       return instructionsOf({ ...(isObject(truth) ? truth : {}), ...raw });
     case "tool_calls": {
-      const calls = raw.expected_tool_calls ?? (isObject(truth) ? [truth] : truth);
+      // xLAM calls them answers, NeMo Gym's rows of it expected answers.
+      const own = raw.expected_tool_calls ?? raw.expected_answers ?? raw.answers;
+      const calls = own ?? (isObject(truth) ? [truth] : truth);
       const parsed = parseRow(z.looseObject({ expected_tool_calls: callsSchema }), {
         expected_tool_calls: fromJsonText(calls),
       });

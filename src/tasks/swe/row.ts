@@ -36,9 +36,10 @@ const text = z.string().nullish();
 const names = z.union([z.string(), z.array(z.string())]).nullish();
 
 const rowSchema = z.looseObject({
-  instance_id: z.string().min(1),
+  instance_id: text,
   data_kind: text,
   repo: text,
+  repo_name: text,
   version: text,
   base_commit: text,
   problem_statement: text,
@@ -68,14 +69,18 @@ const R2E_SCRIPT = `[ -e /testbed/r2e_tests ] || ln -s /r2e_tests /testbed/r2e_t
 bash /testbed/run_tests.sh`;
 const R2E_HIDDEN = ["/r2e_tests", "/testbed/r2e_tests", "/testbed/run_tests.sh"];
 
-/** A row of SWE-bench, SWE-Gym, R2E-Gym, SWE-smith or SWE-bench Multimodal, as published. */
+/**
+ * A row of SWE-bench, SWE-Gym, R2E-Gym, SWE-smith or SWE-bench Multimodal, as published. R2E-Gym's have no id of their
+ * own: their image is one.
+ */
 export function parseSweRow(raw: Record<string, unknown>): SweInstance {
   const row = parseRow(rowSchema, raw);
+  if (!row.instance_id && !row.docker_image) throw wrong("instance_id", "is missing");
   const collection = collectionOf(row);
   const shared = {
-    id: row.instance_id,
+    id: row.instance_id || (row.docker_image ?? "").replaceAll(/[/:]/g, "_"),
     collection,
-    repo: row.repo ?? "",
+    repo: row.repo ?? row.repo_name ?? "",
     version: row.version ?? row.base_commit ?? "",
     problem: row.problem_statement ?? "",
     folder: row.folder ?? "/testbed",

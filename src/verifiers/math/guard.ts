@@ -33,7 +33,15 @@ export function guardedLatex(text: string): string | null {
   if (tokens === null || !balanced(tokens)) return null;
   if (tokens.filter((token) => token === "|").length > MAX_BARS) return null;
   if (hasWord(tokens)) return null;
-  return tokens.map((token) => (/^[A-Z]{2,}$/.test(token) ? `\\mathrm{${token}}` : token)).join("");
+  const alone = tokens.filter((token) => token !== " ").length === 1;
+  return tokens
+    .map((token) => (/^[A-Z]{2,}$/.test(token) ? capitals(token, alone) : token))
+    .join("");
+}
+
+/** `AB` is a name, and `BA` another one; in `nRT` and `2GM/r` capitals are factors. */
+function capitals(run: string, alone: boolean): string {
+  return alone || run.length > MAX_WORD ? `\\mathrm{${run}}` : run;
 }
 
 function tokenise(text: string): string[] | null {

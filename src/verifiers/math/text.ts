@@ -34,6 +34,8 @@ const UNICODE_CHARS = new RegExp(`[${Object.keys(UNICODE).join("")}]`, "gu");
 
 /** What is only typesetting. Every pattern is one pass without nested repetition. */
 const TYPESETTING: Rule[] = [
+  // "About" is said of the number that is compared all the same.
+  [/^\s*([a-zA-Z]?)\s*\\(?:approx|simeq)(?![a-zA-Z])/, "$1="],
   [/\\(?:left|right|middle)\s*\./g, ""],
   [/\\(?:left|right|middle|[bB]igg?[lrm]?)(?![a-zA-Z])/g, ""],
   [/\\(?:displaystyle|textstyle|scriptstyle|limits|nolimits|quad|qquad|rm|bf)(?![a-zA-Z])/g, " "],
@@ -90,6 +92,11 @@ const WORDS: Rule[] = [
   [/\\text\{\s*(?:and|or)\s*\}|(?<![a-zA-Z\\{])(?:and|or)(?![a-zA-Z])/g, ","],
   [/\\text\{\s*(?:percent|%|\\%)\s*\}|\\%|(?<![a-zA-Z])(?:percent|pct)(?![a-zA-Z])/g, "%"],
   [/\\text\{\s*\}/g, ""],
+  // A word of four letters is no product of variables.
+  [
+    /(?<=\d)\s+(?!sinh|cosh|tanh|sqrt|arc|infinity)([a-zA-Z]{4,}(?:\s+[a-zA-Z]+){0,5})\.?\s*$/,
+    "\\text{$1}",
+  ],
   [/,\s*,/g, ","],
 ];
 

@@ -56,10 +56,29 @@ describe("a row of NeMo Gym's datasets", () => {
       ...["reasoning", "choice"],
     ]);
     expect(verifierOf({ instruction_id_list: ["x"] })).toEqual(["reasoning", "instructions"]);
+    expect(verifierOf({ expected_answers: [] })).toEqual(["reasoning", "tool_calls"]);
     const swe = { metadata: { instance_dict: '{"instance_id":"a__b-1"}' } };
     expect(verifierOf(swe)).toEqual(["swebench", undefined]);
     const text = { responses_create_params: { input: "Go." }, metadata: { instance_dict: "{" } };
     expect(refused(text)).toEqual(["invalid_field", "metadata.instance_dict"]);
+  });
+
+  test("of SWE-bench's is one in its own fields or as text, and keeps the prompt of its kind", () => {
+    const fields = { instance_id: "a__b-1", problem_statement: "Broken.", repo: "a/b" };
+    const instance = { ...fields, data_source: "swebench" };
+    const rolloutOf = (input: unknown, metadata: object, more: object = {}) =>
+      readRunRequest({ responses_create_params: { input, metadata }, ...more }, NAMED).rollout;
+    const packed = { instance_id: "a__b-1", instance_dict: JSON.stringify(fields) };
+    for (const rollout of [
+      rolloutOf([], packed),
+      rolloutOf([], packed, fields),
+      rolloutOf([], {}, fields),
+      rolloutOf("Broken.\n", {}, fields),
+    ]) {
+      expect([rollout.instance, rollout.agent]).toEqual([instance, undefined]);
+    }
+    const asked = rolloutOf("Mend this: Broken.", {}, fields);
+    expect(asked.agent?.user_prompt).toBe("Mend this: Broken.");
   });
 
   test("that names its data_source is an instance as it stands", () => {

@@ -250,6 +250,18 @@ printf '#!/bin/sh\\necho old\\n' >b/python; chmod +x b/python`);
     expect(await it.result("echo back >/dev/tty")).toMatchObject({ output: "back\n" });
   });
 
+  test("a shell that traces what it runs shows nothing of ours", async () => {
+    await using it = await shellOf(setup);
+    expect(await it.run("set -x; echo a")).toBe("++ echo a\na\n");
+    expect(await it.run("echo b; false")).toBe(
+      "+ eval -- 'echo b; false'\n++ echo b\nb\n++ false\n",
+    );
+    expect(await it.run(": $?")).toBe("+ eval -- ': $?'\n++ : 1\n");
+    expect(await it.run(": two\n: lines")).not.toContain("rollout_nonce");
+    expect(await it.run("set +x; echo c")).toEndWith("++ set +x\nc\n");
+    expect(await it.run("echo d")).toBe("d\n");
+  });
+
   test("a program can't fake the end of a command", async () => {
     await using it = await shellOf(setup);
     const forged =

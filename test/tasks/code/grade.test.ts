@@ -15,7 +15,7 @@ const CALLS: CodeTest[] = [
   { kind: "call", name: "pairs", args: [[3, 1, 2]], expected: [[1, 2], 3] },
 ];
 const RIGHT = "a, b = map(int, input().split())\nprint(a + b)";
-const LIMITS = { totalMs: 30_000, memoryBytes: 512 * 1024 * 1024 };
+const LIMITS = { totalMs: 30_000, memoryBytes: 512 * 1024 * 1024, atOnce: 1 };
 
 let bundle: Bundle;
 let sandbox: Sandbox;
@@ -64,6 +64,34 @@ describe("a solution", () => {
     expect(await ruleOf(method, CALLS)).toEqual([1, "all_tests_passed"]);
     expect(await ruleOf("def other(xs): return 1", CALLS)).toEqual([0, "test_error"]);
     expect(await ruleOf("def pairs(xs): return [[2, 1], 3]", CALLS)).toEqual([0, "test_wrong"]);
+  });
+
+  test("gets arguments by name, and LeetCode's lists and trees as what they are there", async () => {
+    const call = (args: unknown, expected: unknown) =>
+      ({ kind: "call", name: "f", args, expected }) as CodeTest;
+    const reverse = `class Solution:
+  def f(self, head: Optional[ListNode], root: Optional[TreeNode] = None):
+    if root: root.left, root.right = root.right, root.left
+    last = None
+    while head: head.next, last, head = last, head, head.next
+    return root or last`;
+    const tests = [
+      call({ head: { __list_node__: [1, 2, 3] } }, [3, 2, 1]),
+      call([{ __list_node__: [] }], null),
+      call({ head: null, root: { __tree_node__: [1, 2, 3, null, 4] } }, [
+        1,
+        3,
+        2,
+        null,
+        null,
+        null,
+        4,
+      ]),
+    ];
+    expect(await ruleOf(reverse, tests)).toEqual([1, "all_tests_passed"]);
+    const same = "def f(head, root=None): return root or head";
+    const verdict = await grade(same, tests, "share");
+    expect([verdict.reward, verdict.details?.first_failure]).toEqual([1 / 3, 0]);
   });
 
   test.each([
@@ -123,6 +151,52 @@ test("tests beyond the total time are not passed", async () => {
   );
   expect(reward).toBeLessThan(0.7);
   expect(details).toMatchObject({ why: "time" });
+});
+
+describe("tests that run beside each other", () => {
+  const { signal } = new AbortController();
+  const echo = (...inputs: string[]): CodeTest[] =>
+    inputs.map((input) => ({ kind: "stdin", input, expected: input }));
+  const gradeAtOnce = (solution: string, tests: CodeTest[], grading: "all" | "share" = "all") => {
+    const settings = { ...TASK_SETTINGS, tests: { ...LIMITS, atOnce: 3 } };
+    const instance = { problem: "", tests, grading, testTimeoutMs: 1000 };
+    return gradeCode(instance, solution, sandbox, settings, signal);
+  };
+
+  test("do so from the second on, and no more than are allowed", async () => {
+    // Each waits until as many are there as it is told, and says how many there were at most.
+    const meet = `import os, sys, time
+wanted = int(input())
+os.makedirs("/tmp/meet", exist_ok=True)
+mine = "/tmp/meet/%d" % os.getpid()
+open(mine, "w").close()
+most, end = 0, time.time() + 2.5
+while most < wanted and time.time() < end:
+    time.sleep(0.01)
+    most = max(most, len(os.listdir("/tmp/meet")))
+time.sleep(0.2)
+most = max(most, len(os.listdir("/tmp/meet")))
+os.remove(mine)
+print(most)`;
+    expect(await gradeAtOnce(meet, echo("1", "3", "3", "3"))).toMatchObject({ reward: 1 });
+  });
+
+  test("are told by the first that fails, as if they had run one after another", async () => {
+    const slowWrong = `import time
+number = int(input())
+if number == 2: time.sleep(0.4)
+print(number if number < 2 else "no")`;
+    expect(await gradeAtOnce(slowWrong, echo("0", "1", "2", "3", "4"))).toMatchObject({
+      rule: "test_wrong",
+      details: { passed: 2, first_failure: 2 },
+    });
+    expect((await gradeAtOnce(slowWrong, echo("0", "1", "2", "3"), "share")).reward).toBe(0.5);
+  });
+
+  test("run again alone where they fail for want of what the others have", async () => {
+    const hungry = "number = input()\nx = bytearray(250 << 20)\nprint(number)";
+    expect(await gradeAtOnce(hungry, echo("0", "1", "2", "3", "4"))).toMatchObject({ reward: 1 });
+  });
 });
 
 test("a sandbox in which nothing works is the verifier's failure, not the solution's", async () => {

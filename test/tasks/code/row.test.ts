@@ -46,6 +46,26 @@ describe("the tests of a row", () => {
     expect(testsOf({ reward_model: text })).toEqual([expected]);
   });
 
+  test("as sets of LeetCode problems write them, in Python, of which nothing is run", () => {
+    const functional = `def check(candidate):
+    assert candidate(nums = [2, -7,1.5e2], words = ["a\\"b", 'c'], flag=True, none = None) == {"x": (1, 2)}
+    assert candidate([[".",
+      "9"]],) == []
+    assert is_same_list(candidate(l1 = list_node([2,4]), root = tree_node([1,None,2])), list_node([7, 0]))
+    assert is_same_tree(candidate(tree_node([])), tree_node([]))
+
+
+check(Solution().merge)`;
+    const args = { nums: [2, -7, 150], words: ['a"b', "c"], flag: true, none: null };
+    const nodes = { l1: { __list_node__: [2, 4] }, root: { __tree_node__: [1, null, 2] } };
+    expect(testsOf({ problem: "Merge.", prompt: null, tests: { functional } })).toEqual([
+      { kind: "call", name: "merge", args, expected: { x: [1, 2] } },
+      { kind: "call", name: "merge", args: [[[".", "9"]]], expected: [] },
+      { kind: "call", name: "merge", args: nodes, expected: [7, 0] },
+      { kind: "call", name: "merge", args: [{ __tree_node__: [] }], expected: null },
+    ]);
+  });
+
   test("as NeMo Gym writes them", () => {
     const unit_tests = { inputs: ["1 2\n"], outputs: ["3"], fn_name: null };
     const responses_create_params = { input: PROMPT };
@@ -113,6 +133,9 @@ test.each([
   ],
   [{ tests: [{ input: "1" }] }, "instance.tests"],
   [{ tests: [{ input: "1", output: "1", testtype: "functional" }] }, "instance.tests"],
+  [{ tests: { functional: "assert f(1) == 2" } }, "instance.tests"],
+  [{ tests: { functional: "def check(c):\n  assert open('/x')\ncheck(f)" } }, "instance.tests"],
+  [{ tests: { functional: "def c(c):\n  assert candidate(x) == 1\ncheck(f)" } }, "instance.tests"],
   [{ private_test_cases: "eJwDAAAAAAEAAAAAAAA=" }, "instance.private_test_cases"],
   [{ tests: [{ input: "1", output: "1" }], prompt: null }, "instance.prompt"],
   [{ tests: [{ input: "1", output: "1" }], grading: "most" }, "instance.grading"],

@@ -40,6 +40,48 @@ describe("a row of DeepScaleR", () => {
   });
 });
 
+describe("a row as it is published, before any preparation", () => {
+  const problem = "What is 1+1?";
+  test.each([
+    ["DeepScaleR and AIME", { problem, answer: "2", solution: "1+1=2." }, ["2"]],
+    ["AMC, with numbers", { problem, answer: 2.0 }, ["2"]],
+    ["Olympiad Bench, with a list", { problem, answer: ["$2$"], unit: null }, ["$2$"]],
+    ["GSM8K", { question: problem, answer: "1+1=<<1+1=2>>2\n#### 2" }, ["2"]],
+    ["GSM8K beside others", { problem, answer: null, solution: "One and one.\n#### 2 \n" }, ["2"]],
+    ["MATH", { problem, solution: "It is $\\boxed{\\frac{4}{2}}$." }, ["\\frac{4}{2}"]],
+    [
+      "NeMo Gym",
+      { question: "?", expected_answer: "2", responses_create_params: { input: problem } },
+      ["2"],
+    ],
+    [
+      "NeMo Gym, in parts",
+      {
+        expected_answer: "2",
+        responses_create_params: {
+          input: [{ role: "user", content: [{ type: "input_text", text: problem }] }],
+        },
+      },
+      ["2"],
+    ],
+  ])("of %s", (_set, row, truths) => {
+    expect(parseMathRow(row)).toEqual({ problem, truths });
+  });
+
+  test("without what it asks or without an answer names both places where it could be", async () => {
+    const asks = await failureOf(() => parseMathRow({ answer: "2" }));
+    expect([asks.field, asks.message]).toEqual([
+      "instance.prompt",
+      "instance.prompt: is missing, and so are problem and question",
+    ]);
+    const answer = await failureOf(() => parseMathRow({ problem, solution: "Clearly." }));
+    expect([answer.field, answer.message]).toEqual([
+      "instance.reward_model",
+      "instance.reward_model: is missing, and so are answer, expected_answer and a solution that ends with the answer",
+    ]);
+  });
+});
+
 describe("the ground truth", () => {
   test.each([
     ["2", ["2"]],
@@ -66,6 +108,15 @@ describe("the suffix that datasets append for models without tools", () => {
     expect(problemOf(`What is 1+1?\n\n${SUFFIX}\n`)).toBe("What is 1+1?");
     expect(problemOf(`What is 1+1? ${SUFFIX.slice(0, -1)}`)).toBe("What is 1+1?");
     expect(problemOf("What is 1+1?", SUFFIX)).toBe("What is 1+1?");
+  });
+
+  test("of GSM8K and DAPO is left out, too", () => {
+    const gsm8k = 'Let\'s think step by step and output the final answer after "####".';
+    const dapo =
+      "Solve the following math problem step by step. The last line of your response should be of the form Answer: $Answer (without quotes) where $Answer is the answer to the problem.";
+    const end = 'Remember to put your answer on its own line after "Answer:".';
+    expect(problemOf(`What is 1+1? ${gsm8k}`)).toBe("What is 1+1?");
+    expect(problemOf(`${dapo}\n\nWhat is 1+1?\n\n${end}`)).toBe("What is 1+1?");
   });
 
   test("stays where it is not the end, and so does anything that only resembles it", () => {

@@ -73,6 +73,19 @@ describe("a row as published", () => {
     });
   });
 
+  test("of R2E-Gym as it is before any preparation: without an id, which its image gives", () => {
+    const row = {
+      repo_name: "orange3",
+      docker_image: "namanjain12/orange3_final:abc",
+      commit_hash: "abc",
+      expected_output_json: '{"TestA.test_b": "PASSED"}',
+      problem_statement: "Broken.",
+    };
+    expect(parseSweRow(row)).toMatchObject({
+      ...{ id: "namanjain12_orange3_final_abc", repo: "orange3", collection: "r2egym" },
+    });
+  });
+
   test("of R2E-Gym: expected results instead of lists, and tests that the image brings", () => {
     const row = {
       data_kind: "r2egym",
@@ -94,6 +107,10 @@ describe("a row as published", () => {
   test("of SWE-smith: the patch is the bug, and the tests' files are hidden", () => {
     const { test_patch: _, ...rest } = ROW;
     const lists = { FAIL_TO_PASS: ["tests/test_b.py::t"], PASS_TO_PASS: ["tests/test_a.py::t"] };
+    const early = { ...rest, ...lists, image_name: "swesmith.x86_64.a__b.95280573" };
+    expect(imageOf(parseSweRow(early), undefined)).toBe(
+      "docker://jyangballin/swesmith.x86_64.a_1776_b.95280573",
+    );
     expect(parseSweRow({ ...rest, ...lists, image_name: "swebench/swesmith.x" })).toMatchObject({
       collection: "swesmith",
       bug: PATCH,

@@ -1,0 +1,53 @@
+import { accessSync, constants, existsSync } from "node:fs";
+import { stat } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { ServiceError } from "../errors.ts";
+import { sifRootOffset } from "./images/sif.ts";
+
+/** How `stage.c` mounts an image that is a file: the program that serves it, and its options. */
+export type SifMount = { program: string; options: string };
+
+const MEND =
+  "Install squashfuse 0.5 or newer, or leave image_mount_bytes out: then images are unpacked.";
+
+/**
+ * Null for an image that is a folder.
+ * @throws ServiceError `sandbox_unavailable` for a SIF where nothing mounts it, `image_invalid`
+ */
+export async function sifMount(image: string, apptainer: string): Promise<SifMount | null> {
+  if ((await stat(image)).isDirectory()) return null;
+  const program = findSquashfuse(apptainer);
+  if (program === null) {
+    const what = `the image ${image} is mounted by squashfuse_ll, which this node lacks`;
+    throw new ServiceError("sandbox_unavailable", what, { mend: MEND });
+  }
+  const [uid, gid] = [process.geteuid?.() ?? 0, process.getegid?.() ?? 0];
+  // Of another owner the sandbox could change none of its files, though they are under a layer of its own.
+  const owner = `uid=${uid},gid=${gid}`;
+  return { program, options: `offset=${await sifRootOffset(image)},${owner}` };
+}
+
+/** Why no SIF can be mounted here, as far as can be seen without a try; null: it may well be. */
+export function whyNoSifMount(apptainer: string): string | null {
+  if (findSquashfuse(apptainer) === null) return "there is no squashfuse_ll";
+  try {
+    accessSync("/dev/fuse", constants.R_OK | constants.W_OK);
+    return null;
+  } catch {
+    return "/dev/fuse can't be opened";
+  }
+}
+
+/** Apptainer brings its own in some packages; only this variant takes an owner and a mount of ours. */
+function findSquashfuse(apptainer: string): string | null {
+  const name = "squashfuse_ll";
+  const program = Bun.which(apptainer);
+  const beside = program === null ? [] : [dirname(program)];
+  const helpers = beside.flatMap((bin) => [
+    bin,
+    join(bin, "../libexec/apptainer/bin"),
+    join(bin, "../libexec/singularity/bin"),
+  ]);
+  const own = helpers.map((folder) => join(folder, name)).find((path) => existsSync(path));
+  return own ?? Bun.which(name);
+}

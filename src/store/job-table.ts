@@ -1,0 +1,224 @@
+import type { Database } from "bun:sqlite";
+import { isFinal, type Job } from "../jobs/job.ts";
+import { writeLife } from "../jobs/life.ts";
+import { queueKey } from "../jobs/queue-key.ts";
+import type { Verdict } from "../verifiers/verdict.ts";
+import type { JobRow } from "./tables.ts";
+
+/** What a stage leaves in the row besides the job's life. Absent: unchanged. */
+export type JobResult = {
+  backendId?: string;
+  outcome?: string;
+  isolation?: "A" | "B";
+  sampledTokens?: number;
+  /** The highest of all stages is kept. */
+  sandboxPeak?: { memoryBytes: number; processes: number };
+  verdict?: Verdict;
+};
+
+export type NewRow = {
+  bodySha256: string;
+  taskKind: string;
+  /** Whether INIT makes a sandbox for the agent. */
+  usesSandbox: boolean;
+  /** Whether EVAL works in a fresh sandbox. */
+  scoredInFresh?: boolean;
+  needsBackend: boolean;
+  /** The image that its sandbox is made from; null: the service's default. */
+  image: string | null;
+  instance: string;
+  options: string;
+  /** Of a job that begins with EVAL: what another job's RUN left, and that job's id. */
+  rescore?: { of: string; outcome: string };
+  /** Where the job is a sample of a group. */
+  member?: { groupSeq: number; sample: number };
+  /** Who submitted it; the service's own work has none. */
+  client?: string;
+  priority?: number;
+  labels?: Record<string, string>;
+  /** How long its client may be silent before it is cancelled. Units: milliseconds. */
+  leaseMs?: number;
+  callbackUrl?: string;
+};
+
+/**
+ * A `JobRow`, as all statements that give one begin. What they are looked up by is `(SELECT ?)` and not `?`: SQLite
+ * here has STAT4, and prepares a join or a range anew for each value that its plan could depend on.
+ */
+export const SELECT_JOB = `
+  SELECT jobs.*, body_sha256, instance, options, priority, labels, outcome
+  FROM jobs JOIN job_bodies ON job_seq = seq`;
+
+function evalNeeds({ evalFromRecord }: Job, { scoredInFresh }: NewRow): number {
+  if (!evalFromRecord) return 0;
+  return scoredInFresh ? 2 : 1;
+}
+
+/**
+ * The rows of jobs. Everything that happens to a job passes here, so the statements are SQLite's own and prepared
+ * once; each writes no index that its change leaves alone.
+ */
+export class JobTable {
+  readonly #statements;
+
+  constructor(db: Database) {
+    this.#statements = prepare(db);
+  }
+
+  byId(id: string): JobRow | null {
+    return this.#statements.byId.get(id);
+  }
+
+  bySeq(seq: number): JobRow | null {
+    return this.#statements.bySeq.get(seq);
+  }
+
+  isUnfinished(id: string): boolean {
+    return this.#statements.finished.get(id)?.finished_ms === null;
+  }
+
+  sampledTokens(id: string): number | null {
+    return this.#statements.tokens.get(id)?.sampled_tokens ?? null;
+  }
+
+  /** The digest of what a job was submitted with; null where there is none of that id. */
+  bodyOf(id: string): string | null {
+    return this.#statements.bodyOf.get(id)?.body_sha256 ?? null;
+  }
+
+  /** A job as `createJob` made it. Returns its `seq`. */
+  insert(job: Job, row: NewRow): number {
+    const { client = "", priority = 0, leaseMs = null, member, rescore } = row;
+    const { lastInsertRowid } = this.#statements.insert.run(
+      job.id,
+      row.taskKind,
+      row.usesSandbox ? 1 : 0,
+      row.needsBackend ? 1 : 0,
+      row.image,
+      evalNeeds(job, row),
+      client,
+      queueKey(job.createdMs, priority),
+      job.stage,
+      job.createdMs,
+      job.deadlineMs,
+      writeLife(job),
+      member?.groupSeq ?? null,
+      member?.sample ?? null,
+      rescore?.of ?? null,
+      leaseMs,
+      leaseMs === null ? null : job.createdMs + leaseMs,
+      row.callbackUrl ?? null,
+    );
+    const seq = Number(lastInsertRowid);
+    this.#statements.insertBody.run(
+      seq,
+      row.bodySha256,
+      row.instance,
+      row.options,
+      priority,
+      row.labels ? JSON.stringify(row.labels) : null,
+      rescore?.outcome ?? null,
+    );
+    if (row.labels) {
+      for (const [name, value] of Object.entries(row.labels)) {
+        this.#statements.label.run(name, value, seq);
+      }
+    }
+    return seq;
+  }
+
+  /** @param finishedSeq its position in the order of finishing, where it is over */
+  update(
+    seq: number,
+    from: Pick<Job, "stage">,
+    job: Job,
+    result: JobResult,
+    finishedSeq: number | null,
+  ): void {
+    const { life, end } = this.#statements;
+    const { stage, state, attempt, crashes, ending, sinceMs } = job;
+    const written = writeLife(job);
+    if (isFinal(job)) {
+      const { verdict } = result;
+      const error = job.error === null ? null : JSON.stringify(job.error);
+      const scored = verdict ? JSON.stringify(verdict) : null;
+      const ended = [error, verdict?.reward ?? null, scored, job.finishedMs, finishedSeq] as const;
+      end.run(stage, state, attempt, crashes, ending, sinceMs, written, ...ended, seq);
+    } else {
+      const { stageDeadlineMs, notBeforeMs } = job;
+      const dates = [sinceMs, stageDeadlineMs, notBeforeMs] as const;
+      life.run(stage, state, attempt, crashes, ending, ...dates, written, seq);
+    }
+    // What a former attempt recorded is not shown as if it belonged to the next one.
+    if (stage !== "init") this.#keep(seq, result);
+    else if (from.stage !== "init") this.#forget(seq);
+    if (result.sandboxPeak) this.#keepPeak(seq, result.sandboxPeak);
+  }
+
+  #keep(seq: number, { backendId, outcome, isolation, sampledTokens }: JobResult): void {
+    const { keep, outcome: setOutcome } = this.#statements;
+    if (outcome !== undefined) setOutcome.run(outcome, seq);
+    if (backendId === undefined && isolation === undefined && sampledTokens === undefined) return;
+    keep.run(backendId ?? null, isolation ?? null, sampledTokens ?? null, seq);
+  }
+
+  #keepPeak(seq: number, peak: { memoryBytes: number; processes: number }): void {
+    this.#statements.keepPeak.run(peak.memoryBytes, peak.processes, seq);
+  }
+
+  #forget(seq: number): void {
+    const { forget, outcome, forgetTrajectory } = this.#statements;
+    forget.run(seq);
+    outcome.run(null, seq);
+    forgetTrajectory.run(seq);
+  }
+}
+
+type Value = string | number | null;
+
+function prepare(db: Database) {
+  const write = (sql: string) => db.query<never, Value[]>(sql);
+  return {
+    byId: db.query<JobRow, [string]>(`${SELECT_JOB} WHERE id = (SELECT ?)`),
+    bySeq: db.query<JobRow, [number]>(`${SELECT_JOB} WHERE seq = (SELECT ?)`),
+    bodyOf: db.query<{ body_sha256: string }, [string]>(
+      "SELECT body_sha256 FROM jobs JOIN job_bodies ON job_seq = seq WHERE id = (SELECT ?)",
+    ),
+    finished: db.query<Pick<JobRow, "finished_ms">, [string]>(
+      "SELECT finished_ms FROM jobs WHERE id = ?",
+    ),
+    tokens: db.query<Pick<JobRow, "sampled_tokens">, [string]>(
+      "SELECT sampled_tokens FROM jobs WHERE id = ?",
+    ),
+    insert: write(
+      `INSERT INTO jobs (id, task_kind, uses_sandbox, needs_backend, image, eval_from_record, client,
+         queue_key, stage, state, attempt, crashes, created_ms, since_ms, deadline_ms, life, group_seq,
+         sample, rescore_of, lease_ms, lease_until_ms, callback_url)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'pending', 1, 0, ?10, ?10, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    ),
+    insertBody: write("INSERT INTO job_bodies VALUES (?, ?, ?, ?, ?, ?, ?)"),
+    label: write("INSERT INTO labels (name, value, job_seq) VALUES (?, ?, ?)"),
+    life: write(
+      `UPDATE jobs SET stage = ?, state = ?, attempt = ?, crashes = ?, ending = ?, since_ms = ?,
+         stage_deadline_ms = ?, not_before_ms = ?, life = ? WHERE seq = ?`,
+    ),
+    end: write(
+      `UPDATE jobs SET stage = ?, state = ?, attempt = ?, crashes = ?, ending = ?, since_ms = ?,
+         stage_deadline_ms = NULL, not_before_ms = NULL, life = ?, error = ?, reward = ?, verdict = ?,
+         finished_ms = ?, finished_seq = ? WHERE seq = ?`,
+    ),
+    keep: write(
+      `UPDATE jobs SET backend_id = coalesce(?, backend_id), isolation = coalesce(?, isolation),
+         sampled_tokens = coalesce(?, sampled_tokens) WHERE seq = ?`,
+    ),
+    keepPeak: write(
+      `UPDATE jobs SET peak_memory_bytes = max(?, coalesce(peak_memory_bytes, 0)),
+         peak_processes = max(?, coalesce(peak_processes, 0)) WHERE seq = ?`,
+    ),
+    outcome: write("UPDATE job_bodies SET outcome = ? WHERE job_seq = ?"),
+    forget: write(
+      "UPDATE jobs SET backend_id = NULL, isolation = NULL, sampled_tokens = NULL WHERE seq = ?",
+    ),
+    forgetTrajectory: write("DELETE FROM trajectories WHERE job_seq = ?"),
+  };
+}
