@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { ServiceError } from "../errors.ts";
-import type { JobLife } from "../jobs/job.ts";
+import { readLife } from "../jobs/life.ts";
 import type { Submission } from "../pipeline/parts.ts";
 import type { JobRow } from "../store/tables.ts";
 
@@ -18,7 +18,7 @@ export function rescoreOf(row: JobRow, id: string, client: string): Submission {
     throw notRescorable(row, why, "run it again");
   }
   const of = row.rescore_of ?? row.id;
-  const { limits, numAttempts } = JSON.parse(row.life) as JobLife;
+  const { limits, numAttempts } = readLife(row.life);
   return {
     job: {
       id,

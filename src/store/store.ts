@@ -159,6 +159,15 @@ export class Store implements Disposable {
     return this.#jobs.bySeq(seq);
   }
 
+  /** False also where there is none of that id. */
+  isUnfinished(id: string): boolean {
+    return this.#jobs.isUnfinished(id);
+  }
+
+  sampledTokens(id: string): number | null {
+    return this.#jobs.sampledTokens(id);
+  }
+
   /** The digest of what a job was submitted with; null where there is none of that id. */
   bodyOf(id: string): string | null {
     return this.#jobs.bodyOf(id);

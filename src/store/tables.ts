@@ -34,7 +34,7 @@ export const jobs = sqliteTable("jobs", {
   stage_deadline_ms: integer(),
   /** A job that is to be tried again is not claimed before; cleared when that time has come. */
   not_before_ms: integer(),
-  /** The rest of the job, which nothing is looked up by: a `JobLife` as JSON. */
+  /** The rest of the job, which nothing is looked up by: a `JobLife` as text. */
   life: text().notNull(),
   /** The group that the job belongs to, and for which of its samples. */
   group_seq: integer(),
