@@ -95,7 +95,7 @@ export async function startService(
     },
     imageOnNode: (image) => {
       const chosen = image || settings.defaultImage;
-      return chosen && imageOnNode(settings.images.cacheDir, chosen);
+      return chosen && imageOnNode(settings.images, chosen);
     },
     isTight: isMemoryTight,
     versionsSince: (ms) => weights.announcedAfter(ms),

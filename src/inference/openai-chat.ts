@@ -5,6 +5,7 @@ import { endpointOf } from "./endpoint.ts";
 import type { Backend, ChatReply, ChatRequest, EngineClient, Message, Sampling } from "./engine.ts";
 import { RETRY_LIMITS, type RetryLimits } from "./engine-call.ts";
 import { readChatReply } from "./openai-reply.ts";
+import { withReasoning } from "./sent-message.ts";
 
 /**
  * A client for every OpenAI-compatible chat endpoint. Messages go in; ids come back with the text where the
@@ -61,7 +62,7 @@ function bodyOf(backend: Backend, request: ChatRequest) {
   const { messages, tools, sampling, templateKwargs, cacheSalt } = request;
   return {
     model: backend.model,
-    messages: messages.map(sendable),
+    messages: messages.map((message) => withReasoning(sendable(message))),
     ...(tools.length > 0 && { tools }),
     ...sampling,
     ...(templateKwargs && { chat_template_kwargs: templateKwargs }),

@@ -112,5 +112,8 @@ export type ActiveJob = {
   killed: boolean;
 };
 
-export type Submission = { job: NewJob; row: NewRow };
+/** `madeId`: the id is the service's own, so no other job has it. */
+export type Submission = { job: NewJob; row: NewRow; madeId?: boolean };
 export type Submitted = { id: string; created: boolean };
+/** `job` as it was accepted; null for one that had been before. */
+export type Accepted = Submitted & { job: Job | null };

@@ -1,4 +1,5 @@
-import type { AttemptFailure, JobLife, Stage, Visit } from "../jobs/job.ts";
+import type { AttemptFailure, Stage, Visit } from "../jobs/job.ts";
+import { readLife } from "../jobs/life.ts";
 import type { JobRow } from "../store/tables.ts";
 import type { ToolStatus, Trajectory, Turn } from "../trajectory/record.ts";
 
@@ -33,7 +34,7 @@ export type TimelineView = {
 
 /** @param trajectory of the rollout's last RUN that recorded something */
 export function viewTimeline(row: JobRow, trajectory: Trajectory | null): TimelineView {
-  const { visits, failures } = JSON.parse(row.life) as JobLife;
+  const { visits, failures } = readLife(row.life);
   const spans = visits.flatMap((visit) => {
     const [attempt, stage] = visit;
     const turns = stage === "run" && trajectory?.attempt === attempt ? trajectory.turns : [];

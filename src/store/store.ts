@@ -33,7 +33,7 @@ export type ClaimFilter = {
   limit: number;
   sandbox: boolean;
   backend: boolean;
-  /** Images whose jobs with a sandbox are left out; empty: the default one. */
+  /** Images whose jobs are left out where they would start a sandbox; empty: the default one. */
   barred: string[];
 };
 
@@ -159,6 +159,15 @@ export class Store implements Disposable {
     return this.#jobs.bySeq(seq);
   }
 
+  /** False also where there is none of that id. */
+  isUnfinished(id: string): boolean {
+    return this.#jobs.isUnfinished(id);
+  }
+
+  sampledTokens(id: string): number | null {
+    return this.#jobs.sampledTokens(id);
+  }
+
   /** The digest of what a job was submitted with; null where there is none of that id. */
   bodyOf(id: string): string | null {
     return this.#jobs.bodyOf(id);
@@ -269,7 +278,7 @@ const RECOVERABLE = `
 const CLAIMABLE = `
   ${SELECT_JOB}
   WHERE state = 'pending' AND not_before_ms IS NULL AND stage = (SELECT ?1) AND client = (SELECT ?2)
-    AND (uses_sandbox = 0
+    AND (CASE ?1 WHEN 'init' THEN uses_sandbox = 0 WHEN 'eval' THEN eval_from_record < 2 ELSE 1 END
       OR (?4 AND coalesce(image, '') NOT IN (SELECT value FROM json_each(?6))))
     AND (needs_backend = 0 OR ?5)
   ORDER BY queue_key, seq LIMIT (SELECT ?3)`;

@@ -5,6 +5,7 @@ import { ServiceError } from "../errors.ts";
 import type { Backend, EngineClient, Message, Sampling, ToolSchema } from "../inference/engine.ts";
 import type { TokenEngine } from "../inference/generate.ts";
 import { leasedChat } from "../inference/leased-chat.ts";
+import { leasedModel } from "../inference/leased-model.ts";
 import { leasedTokens } from "../inference/leased-tokens.ts";
 import type { TokenModel } from "../inference/tokens/token-model.ts";
 import type { Turns } from "../inference/turn-gate.ts";
@@ -50,7 +51,8 @@ export async function openDialogue(engines: Engines, options: OpenOptions): Prom
   const job = { jobId: options.jobId, attempt };
   const missing = mode === "text" ? "the rollout asks for text" : whatIsMissing(backend);
   if (missing === null) {
-    const model = await engines.tokenModel(backend, signal);
+    const { tokenModel: load } = engines;
+    const model = await leasedModel({ backend, turns, job, load }, signal);
     const engine = leasedTokens(engines.tokens, turns, job);
     return TokenDialogue.open(prompt, { ...rest, backend, model, engine }, signal);
   }

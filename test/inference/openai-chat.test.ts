@@ -103,6 +103,14 @@ test("a query in the backend's address stays on every call", async () => {
   expect(engine.requests[0]).toStartWith("POST /v1/chat/completions?api-version=2 HTTP/1.1\r\n");
 });
 
+test("reasoning is sent under both of its names, as engines read one or the other", async () => {
+  await using engine = await rawEngine((socket) => socket.write(httpReply(HELLO)));
+  using client = setup(engine.url);
+  const thought = { role: "assistant" as const, content: "4", reasoning_content: "2 + 2" };
+  await client.chat({ messages: [{ role: "user", content: "?" }, thought] });
+  expect(bodyOf(engine.requests[0]).messages[1]).toEqual({ ...thought, reasoning: "2 + 2" });
+});
+
 test("arguments that the model wrote badly are sent back as an object that holds them", async () => {
   await using engine = await rawEngine((socket) => socket.write(httpReply(HELLO)));
   using client = setup(engine.url);

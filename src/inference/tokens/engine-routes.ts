@@ -4,6 +4,7 @@ import { endpointOf } from "../endpoint.ts";
 import type { Backend, ToolSchema } from "../engine.ts";
 import { callEngine, RETRY_LIMITS } from "../engine-call.ts";
 import type { Connections } from "../exchange.ts";
+import { withReasoning } from "../sent-message.ts";
 import { readShape } from "../wires/wire.ts";
 import type { RenderOptions, TemplateMessage } from "./chat-template.ts";
 
@@ -47,7 +48,7 @@ export class EngineRoutes {
     signal: AbortSignal,
   ): Promise<number[]> {
     const body = {
-      messages: messages.map(asWritten),
+      messages: messages.map((message) => withReasoning(asWritten(message))),
       ...(tools.length > 0 && { tools }),
       add_generation_prompt: addGenerationPrompt,
       add_special_tokens: false,

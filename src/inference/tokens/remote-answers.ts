@@ -1,11 +1,14 @@
 import { ServiceError } from "../../errors.ts";
+import type { EngineRoutes } from "./engine-routes.ts";
+
+type Ask<A> = (routes: EngineRoutes, signal: AbortSignal) => Promise<A>;
 
 /** Thrown where an answer is needed that has not been asked for yet. */
 class Missing extends Error {
   readonly key: string;
-  readonly ask: (signal: AbortSignal) => Promise<unknown>;
+  readonly ask: Ask<unknown>;
 
-  constructor(key: string, ask: (signal: AbortSignal) => Promise<unknown>) {
+  constructor(key: string, ask: Ask<unknown>) {
     super("an answer is missing");
     this.key = key;
     this.ask = ask;
@@ -23,7 +26,7 @@ export class RemoteAnswers {
   #answers: Map<string, unknown> | null = null;
 
   /** @throws what `work` and the questions throw; the abort reason of `signal` */
-  async settle<T>(work: () => T, signal: AbortSignal): Promise<T> {
+  async settle<T>(work: () => T, routes: EngineRoutes, signal: AbortSignal): Promise<T> {
     const answers = new Map<string, unknown>();
     for (let asked = 0; asked < MAX_QUESTIONS; asked++) {
       let missing: Missing;
@@ -38,13 +41,13 @@ export class RemoteAnswers {
       }
       signal.throwIfAborted();
       // A refusal is an answer too: templates are asked what they take.
-      answers.set(missing.key, await missing.ask(signal).catch(refusalOrThrow));
+      answers.set(missing.key, await missing.ask(routes, signal).catch(refusalOrThrow));
     }
     throw new Error("the engine was asked without end");
   }
 
   /** The answer to a question that `key` stands for. Only within `settle`. */
-  need<A>(key: string, ask: (signal: AbortSignal) => Promise<A>): A {
+  need<A>(key: string, ask: Ask<A>): A {
     if (!this.#answers) throw new Error("answers are fetched within settle only");
     if (!this.#answers.has(key)) throw new Missing(key, ask);
     const answer = this.#answers.get(key);

@@ -31,7 +31,7 @@ const MARKERS = [
 /**
  * Tokenizer and chat template of an engine that has routes for them, so that no model folder is needed. All
  * that is true of a folder's model is true of it, because the same code asks it; only each question is a
- * call of the engine.
+ * call of the engine, or of another one of the same model.
  *
  * @throws ServiceError `engine_*`, `template_refused`
  */
@@ -49,14 +49,15 @@ export async function loadRemoteModel(
     render(messages, tools, options) {
       const { addGenerationPrompt, variables } = options;
       const key = JSON.stringify(["render", messages, tools, addGenerationPrompt, variables]);
-      return answers.need(key, async (signal) => {
-        const ids = await routes.tokenizeChat(messages, tools, options, signal);
-        return routes.decode(ids, signal);
+      return answers.need(key, async (asked, signal) => {
+        const ids = await asked.tokenizeChat(messages, tools, options, signal);
+        return asked.decode(ids, signal);
       });
     },
   };
   const shape = shapesOf(template, tokenizer);
-  const settle: TokenModel["settle"] = (work, signal) => answers.settle(work, signal);
+  const settle: TokenModel["settle"] = (work, signal, given = backend) =>
+    answers.settle(work, new EngineRoutes(connections, given), signal);
   const { endOfTurn, shownCall } = await settle(() => shape([], {}), signal);
   const dialect = chooseDialect(shownCall, "", tokenizer.addedContents);
   const end = endOfTurn === null ? undefined : tokenizer.addedId(endOfTurn);
@@ -86,11 +87,13 @@ async function remoteTokenizer(
   }
   const tokenizer: TextTokenizer = {
     encode: (text) =>
-      text === "" ? [] : answers.need(`encode ${text}`, (signal) => routes.encode(text, signal)),
+      text === ""
+        ? []
+        : answers.need(`encode ${text}`, (asked, signal) => asked.encode(text, signal)),
     decode(ids) {
       const list = Array.from(ids);
       if (list.length === 0) return "";
-      return answers.need(`decode ${list}`, (signal) => routes.decode(list, signal));
+      return answers.need(`decode ${list}`, (asked, signal) => asked.decode(list, signal));
     },
     addedId: (content) => idOf.get(content),
     addedContent: (id) => contentOf.get(id),

@@ -1,5 +1,5 @@
 import { ServiceError } from "../../errors.ts";
-import type { ToolSchema } from "../engine.ts";
+import type { Backend, ToolSchema } from "../engine.ts";
 import { ChatTemplate, type Template } from "./chat-template.ts";
 import { chooseDialect } from "./dialects/choose.ts";
 import type { DialectName } from "./dialects/dialect.ts";
@@ -19,8 +19,10 @@ export type TokenModel = {
   /**
    * Runs what uses tokenizer and template. Where an engine does their work it runs several times, until all
    * answers are there; so it must not change anything before it used them last.
+   *
+   * @param backend which engine of that model is asked; the one that it was loaded from by default
    */
-  settle<T>(work: () => T, signal: AbortSignal): Promise<T>;
+  settle<T>(work: () => T, signal: AbortSignal, backend?: Backend): Promise<T>;
 };
 
 /** Rollouts of one task kind share tools; more kinds than this probe again, at a few ms each. */

@@ -5,6 +5,7 @@ import { canonicalTurn } from "../../../src/inference/tokens/canonical-turn.ts";
 import { Conversation } from "../../../src/inference/tokens/conversation.ts";
 import { MarkedText } from "../../../src/inference/tokens/dialects/marked-text.ts";
 import { parseReply } from "../../../src/inference/tokens/dialects/reply.ts";
+import { EngineRoutes } from "../../../src/inference/tokens/engine-routes.ts";
 import { RemoteAnswers } from "../../../src/inference/tokens/remote-answers.ts";
 import { loadRemoteModel } from "../../../src/inference/tokens/remote-model.ts";
 import type { TokenModel } from "../../../src/inference/tokens/token-model.ts";
@@ -19,12 +20,16 @@ const signal = new AbortController().signal;
 // biome-ignore lint/suspicious/noExplicitAny: a body as an engine takes it.
 type Body = any;
 
-/** An engine's routes for text, over a model folder; calls are parsed, as vLLM does. */
+/**
+ * An engine's routes for text, over a model folder; as vLLM's, they parse calls and read reasoning under its
+ * new name only.
+ */
 function serveRoutes(model: TokenModel) {
   const { template, tokenizer } = model;
   const parsed = (messages: Body[]) =>
-    messages.map(({ tool_calls, ...message }) => ({
+    messages.map(({ tool_calls, reasoning, reasoning_content: _, ...message }) => ({
       ...message,
+      ...(reasoning && { reasoning_content: reasoning }),
       ...(tool_calls && {
         tool_calls: tool_calls.map((call: Body) => {
           const args = JSON.parse(call.function.arguments);
@@ -163,11 +168,12 @@ test("an abort ends the wait for an answer, with its reason", async () => {
   const answers = new RemoteAnswers();
   const controller = new AbortController();
   const reason = new Error("cancelled");
-  const never = (signal: AbortSignal) =>
+  const routes = new EngineRoutes(new Connections(), { id: "b", url: "http://x/v1", model: "m" });
+  const never = (_routes: EngineRoutes, signal: AbortSignal) =>
     new Promise<string>((_, reject) => {
       signal.addEventListener("abort", () => reject(signal.reason));
       queueMicrotask(() => controller.abort(reason));
     });
-  const waiting = answers.settle(() => answers.need("a", never), controller.signal);
+  const waiting = answers.settle(() => answers.need("a", never), routes, controller.signal);
   expect(await waiting.catch((error) => error)).toBe(reason);
 });
