@@ -320,6 +320,7 @@ export class Scheduler {
     if (event.trajectory !== null) {
       this.#parts.store.saveTrajectory(entry.seq, event.attempt, event.trajectory);
     }
+    if (event.turns) this.#parts.store.pastTurns.save(entry.seq, event.attempt, event.turns);
     this.#leave(entry, outcome, result, event.handle);
   }
 
