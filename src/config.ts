@@ -101,6 +101,11 @@ export const SETTINGS = {
     "least-work",
     "which backend a rollout goes to; all but least-work are there for comparison",
   ),
+  balancing_moves: setting(
+    flag,
+    true,
+    "a rollout may go on, between turns, on a backend with so much less context to read that computing its own anew pays",
+  ),
   backend_turns: setting(count, 1_024, "calls of one backend at once; more wait for their turn"),
   load_poll_ms: setting(ms, 5_000, "between two looks at the load and the memory of an engine"),
   backend_wait_ms: setting(ms, 300_000, "how long a call waits while no backend works"),
