@@ -1,5 +1,5 @@
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { attachSandbox } from "../src/sandbox/attach.ts";
 import { endSandbox } from "../src/sandbox/end.ts";
 import { Images } from "../src/sandbox/images/images.ts";
@@ -52,7 +52,10 @@ class Started {
 
 async function floorStart(image: string): Promise<void> {
   const argv = [required("ROLLOUTD_APPTAINER"), "-q", "exec", "--userns"];
-  const env = { PATH: "/usr/bin:/bin:/usr/sbin:/sbin", HOME: tmpdir() };
+  const path = "/usr/bin:/bin:/usr/sbin:/sbin";
+  // Where squashfuse is, without which it would unpack a SIF at each start.
+  const tools = dirname(required("ROLLOUTD_APPTAINER"));
+  const env = { PATH: image.endsWith(".sif") ? `${path}:${tools}` : path, HOME: tmpdir() };
   const stdio: ["ignore", "ignore", "ignore"] = ["ignore", "ignore", "ignore"];
   await Bun.spawn([...argv, image, "true"], { env, stdio }).exited;
 }

@@ -1,4 +1,5 @@
 import { availableParallelism } from "node:os";
+import { resolve as resolvePath } from "node:path";
 import { z } from "zod";
 import { ServiceError } from "./errors.ts";
 
@@ -13,6 +14,8 @@ const count = whole(1);
 const bytes = whole(1);
 const ms = whole(1);
 const path = z.string().min(1);
+/** Absolute, because programs that run in other folders get what lies below it. */
+const folder = path.overwrite((given) => resolvePath(given));
 const networks = z
   .string()
   .regex(
@@ -45,13 +48,13 @@ export const SETTINGS = {
   tls_cert: setting(path, undefined, "certificate (PEM) for TLS on the TCP port, with tls_key"),
   tls_key: setting(path, undefined, "private key (PEM) of tls_cert"),
   data_dir: setting(
-    path,
+    folder,
     `/var/tmp/rolloutd-${process.getuid?.() ?? 0}`,
     "folder of the database and the sandboxes, on a local disk",
   ),
   image: setting(path, undefined, "image for rollouts that name none (see `rolloutd images`)"),
   image_cache: setting(
-    path,
+    folder,
     `/var/tmp/rolloutd-images-${process.getuid?.() ?? 0}`,
     "folder of unpacked images, shared by the services of a node, on a local disk",
   ),
@@ -97,6 +100,11 @@ export const SETTINGS = {
     z.enum(["least-work", "min-heap", "round-robin", "static", "consistent-hash"]),
     "least-work",
     "which backend a rollout goes to; all but least-work are there for comparison",
+  ),
+  balancing_moves: setting(
+    flag,
+    true,
+    "a rollout may go on, between turns, on a backend with so much less context to read that computing its own anew pays",
   ),
   backend_turns: setting(count, 1_024, "calls of one backend at once; more wait for their turn"),
   load_poll_ms: setting(ms, 5_000, "between two looks at the load and the memory of an engine"),

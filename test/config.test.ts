@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { resolve } from "node:path";
 import { flagOf, loadConfig, SETTINGS, variableOf } from "../src/config.ts";
 import { failureOf } from "./support/failure.ts";
 
@@ -29,6 +30,14 @@ describe("settings", () => {
     expect([port, sandbox_tmpfs_bytes, allow_host_driver]).toEqual([0, 1_048_576, true]);
     const off = loadConfig({ env: { ROLLOUTD_ALLOW_HOST_DRIVER: "0" }, flags: {} });
     expect(off.allow_host_driver).toBe(false);
+  });
+
+  test("have folders from the working directory on, as absolute paths", () => {
+    const { data_dir, image_cache } = loadConfig({
+      env: { ROLLOUTD_IMAGE_CACHE: "./images" },
+      flags: { data_dir: "data" },
+    });
+    expect([data_dir, image_cache]).toEqual([resolve("data"), resolve("images")]);
   });
 
   test("have a flag and a variable named after them", () => {

@@ -1,214 +1,215 @@
+import type { LengthEstimate } from "../../src/inference/balance/lengths.ts";
 import type { PolicyName } from "../../src/inference/balance/placement.ts";
 import { BackendRegistry } from "../../src/inference/registry.ts";
+import type { EngineModel } from "./engine-model.ts";
+import { EventQueue } from "./event-queue.ts";
 import { type Rollout, sampledTokens } from "./rollouts.ts";
-import { type EngineModel, VirtualEngine } from "./virtual-engine.ts";
+import { VirtualEngine } from "./virtual-engine.ts";
 
 export type ClusterOptions = {
   policy: PolicyName;
+  /** Whether rollouts may go to a backend with less to do, between two turns. */
+  moves: boolean;
   backends: number;
   engine: EngineModel;
   /** Rollouts at once, over all backends. */
   slots: number;
   rollouts: Rollout[];
+  /** Whether the length of each is known beforehand. */
+  foresight?: boolean;
   /** When the last backend joins; 0 is from the start. */
   joinMs?: number;
-  seed: number;
 };
 
 export type Played = {
   makespanMs: number;
   /** Of the tokens of all prompts. */
   hitShare: number;
-  /** What the hit share is where each rollout meets its own prefix always. */
+  /** What the hit share is where each rollout meets its own prefix always, and its siblings' first prompt. */
   perfectShare: number;
-  /** By backend: when it had nothing more to do, and how many rollouts it had. */
-  endedMs: number[];
-  placed: number[];
+  moves: number;
+  preemptions: number;
 };
 
 /** Plays all rollouts in virtual time through the registry that the service has. */
 export function play(options: ClusterOptions): Played {
-  const { policy, backends, engine, slots, rollouts, joinMs = 0 } = options;
-  const queue = new EventQueue();
-  const registry = new BackendRegistry({ policy, clock: { nowMs: () => queue.nowMs } });
-  const engines = Array.from(
-    { length: backends },
-    () =>
-      new VirtualEngine(
-        engine,
-        () => queue.nowMs,
-        (ms, what) => queue.at(ms, what),
-      ),
-  );
-  const ids = engines.map((_, index) => `b${String(index).padStart(2, "0")}`);
-  const indexOf = new Map(ids.map((id, index) => [id, index]));
-  const endedMs = engines.map(() => 0);
-  const placed = engines.map(() => 0);
-  const join = (id: string) => {
-    registry.add({ id, url: `http://${id}/v1`, model: "m" });
-    const entry = registry.get(id);
-    // Only the service's own policy looks at the memory.
-    if (entry && policy === "least-work") entry.kvTokens = engine.kvTokens;
-  };
-  for (const id of ids.slice(0, joinMs > 0 ? -1 : undefined)) join(id);
-  // A static split gives each backend its part beforehand, and its part of the slots.
-  const split = policy === "static";
-  const waiting = ids.map((_, part) =>
-    rollouts.filter(({ index }) => !split || partOf(index, rollouts.length, backends) === part),
-  );
-  if (!split) for (const part of waiting.slice(1)) part.length = 0;
-  const live = ids.map(() => 0);
-  const fill = () => {
-    for (const [part, queued] of waiting.entries()) {
-      const limit = split ? slots / backends : slots;
-      while (queued.length > 0 && (live[part] ?? 0) < limit) {
-        if (!split && !registry.available()) return;
-        live[part] = (live[part] ?? 0) + 1;
-        start(queued.shift() as Rollout, part);
-      }
-    }
-  };
-  const start = (rollout: Rollout, part: number) => {
-    const jobId = `r${rollout.index}`;
-    const preferredId = split ? (ids[part] ?? null) : null;
-    const { group, index: ordinal } = rollout;
-    const { id } = registry.acquire({ jobId, ordinal, group, preferredId });
-    const at = indexOf.get(id) as number;
-    placed[at] = (placed[at] ?? 0) + 1;
-    const chosen = engines[at] as VirtualEngine;
-    let context = rollout.promptTokens;
-    const next = (turn: number) => {
-      const asked = rollout.turns[turn];
-      const trajectory = registry.trajectory(jobId);
-      const entry = registry.get(id);
-      if (!asked || !trajectory || !entry) {
-        registry.release(jobId, true);
-        chosen.forget(rollout.index);
-        endedMs[at] = queue.nowMs;
-        live[part] = (live[part] ?? 0) - 1;
-        fill();
-        return;
-      }
-      entry.turns++;
-      chosen.call(rollout.index, context, asked.outputTokens, () => {
-        context += asked.outputTokens;
-        entry.turns--;
-        entry.kvUse = chosen.kvUse;
-        registry.advance(trajectory, context, asked.outputTokens);
-        context += asked.observationTokens;
-        queue.at(queue.nowMs + asked.toolMs, () => next(turn + 1));
-      });
-    };
-    next(0);
-  };
-  if (joinMs > 0) {
-    queue.at(joinMs, () => {
-      join(ids.at(-1) as string);
-      fill();
-    });
-  }
-  fill();
-  const makespanMs = queue.run();
-  const sum = (count: (engine: VirtualEngine) => number) =>
-    engines.reduce((total, one) => total + count(one), 0);
-  const promptTokens = sum((one) => one.promptTokens);
+  const cluster = new Cluster(options);
+  const makespanMs = cluster.run();
+  const { engines, moves } = cluster;
+  const sum = (of: (engine: VirtualEngine) => number) =>
+    engines.reduce((total, engine) => total + of(engine), 0);
+  const promptTokens = sum((engine) => engine.promptTokens);
   return {
     makespanMs,
-    hitShare: sum((one) => one.cachedTokens) / promptTokens,
-    perfectShare: perfectlyCached(rollouts) / promptTokens,
-    endedMs,
-    placed,
+    hitShare: sum((engine) => engine.cachedTokens) / promptTokens,
+    perfectShare: perfectlyCached(options.rollouts) / promptTokens,
+    moves,
+    preemptions: sum((engine) => engine.preemptions),
   };
 }
 
-function partOf(index: number, count: number, parts: number): number {
-  return Math.min(parts - 1, Math.floor((index * parts) / count));
+/** Rollouts that wait for a slot together. */
+type Part = { waiting: Rollout[]; freeSlots: number; backendId: string | null };
+
+class Cluster {
+  readonly engines: VirtualEngine[];
+  moves = 0;
+  readonly #options: ClusterOptions;
+  readonly #queue = new EventQueue();
+  readonly #registry: BackendRegistry;
+  readonly #ids: string[];
+  readonly #parts: Part[];
+  /** Turns that wait until their contexts fit into memory. */
+  readonly #held = new Set<() => void>();
+
+  constructor(options: ClusterOptions) {
+    const { policy, moves, backends, engine, joinMs = 0 } = options;
+    this.#options = options;
+    const queue = this.#queue;
+    const lengths = options.foresight ? { lengths: new Foresight(options.rollouts) } : {};
+    this.#registry = new BackendRegistry({ policy, moves, clock: queue, ...lengths });
+    this.engines = Array.from({ length: backends }, () => new VirtualEngine(engine, queue));
+    this.#ids = this.engines.map((_, index) => `b${String(index).padStart(2, "0")}`);
+    this.#parts = this.#split();
+    for (const id of this.#ids.slice(0, joinMs > 0 ? -1 : undefined)) this.#join(id);
+  }
+
+  /** Returns when the last rollout was done. */
+  run(): number {
+    const { joinMs = 0 } = this.#options;
+    if (joinMs > 0) {
+      this.#queue.at(joinMs, () => {
+        this.#join(this.#ids.at(-1) as string);
+        this.#fill();
+      });
+    }
+    this.#fill();
+    return this.#queue.run();
+  }
+
+  /**
+   * As trainers split a batch that repeats each instance for its samples: each backend gets its chunk beforehand, siblings
+   * together, and its part of the slots. Otherwise all wait together.
+   */
+  #split(): Part[] {
+    const { policy, slots, rollouts, backends } = this.#options;
+    if (policy !== "static") return [{ waiting: [...rollouts], freeSlots: slots, backendId: null }];
+    const size = Math.ceil(rollouts.length / backends);
+    return this.#ids.map((backendId, part) => {
+      const waiting = rollouts.slice(part * size, (part + 1) * size);
+      return { waiting, freeSlots: slots / backends, backendId };
+    });
+  }
+
+  #join(id: string): void {
+    this.#registry.add({ id, url: `http://${id}/v1`, model: "m" });
+    const entry = this.#registry.get(id);
+    const { policy, engine } = this.#options;
+    // Only the service's own policy looks at the memory.
+    if (entry && policy === "least-work") entry.kvTokens = engine.kvTokens;
+  }
+
+  #fill(): void {
+    for (const part of this.#parts) {
+      while (part.waiting.length > 0 && part.freeSlots > 0) {
+        if (part.backendId === null && !this.#registry.available()) return;
+        part.freeSlots--;
+        this.#start(part.waiting.shift() as Rollout, part);
+      }
+    }
+  }
+
+  #start(rollout: Rollout, part: Part): void {
+    const { group, index } = rollout;
+    const arrival = { jobId: `r${index}`, ordinal: index, group, preferredId: part.backendId };
+    this.#registry.acquire(arrival);
+    this.#turn(rollout, part, 0, rollout.promptTokens);
+  }
+
+  /** As the service's desk does it: the context is told, the rollout may move, and its backend is called. */
+  #turn(rollout: Rollout, part: Part, turn: number, context: number): void {
+    const { index: owner, group, promptTokens: sharedTokens } = rollout;
+    const registry = this.#registry;
+    const jobId = `r${owner}`;
+    const asked = rollout.turns[turn];
+    const trajectory = registry.trajectory(jobId);
+    if (!trajectory) return;
+    const home = this.#engineOf(trajectory.backendId);
+    if (!asked) {
+      registry.release(jobId, true);
+      home.forget(owner);
+      part.freeSlots++;
+      this.#goOn();
+      this.#fill();
+      return;
+    }
+    registry.use(trajectory, true);
+    registry.advance(trajectory, context, 0);
+    if (registry.relieve(trajectory) !== null) {
+      home.forget(owner);
+      this.moves++;
+      if (this.#held.size > 0) this.#queue.at(this.#queue.nowMs(), () => this.#goOn());
+    }
+    if (!registry.isHeld(trajectory)) {
+      this.#held.add(() => this.#turn(rollout, part, turn, context));
+      return;
+    }
+    trajectory.turnsHere++;
+    const { backendId } = trajectory;
+    const engine = this.#engineOf(backendId);
+    engine.call({ owner, group, tokens: context, sharedTokens }, asked.outputTokens, () => {
+      const sampled = context + asked.outputTokens;
+      const entry = registry.get(backendId);
+      if (entry) entry.kvUse = engine.kvUse;
+      registry.use(trajectory, false);
+      registry.advance(trajectory, sampled, asked.outputTokens);
+      const next = () => this.#turn(rollout, part, turn + 1, sampled + asked.observationTokens);
+      this.#queue.at(this.#queue.nowMs() + asked.toolMs, next);
+    });
+  }
+
+  #goOn(): void {
+    const held = [...this.#held];
+    this.#held.clear();
+    for (const turn of held) turn();
+  }
+
+  #engineOf(id: string): VirtualEngine {
+    return this.engines[this.#ids.indexOf(id)] as VirtualEngine;
+  }
+}
+
+/** Knows what nobody can. */
+class Foresight implements LengthEstimate {
+  readonly #lengths: Map<string, number>;
+  readonly #mean: number;
+
+  constructor(rollouts: Rollout[]) {
+    const known = rollouts.map((rollout) => [`r${rollout.index}`, sampledTokens(rollout)] as const);
+    this.#lengths = new Map(known);
+    this.#mean = known.reduce((sum, [, tokens]) => sum + tokens, 0) / known.length;
+  }
+
+  add(): void {}
+
+  expectedAfter(sampled: number, jobId: string | null): number {
+    const length = jobId === null ? this.#mean : (this.#lengths.get(jobId) ?? this.#mean);
+    return Math.max(0, length - sampled);
+  }
 }
 
 function perfectlyCached(rollouts: Rollout[]): number {
   let cached = 0;
-  for (const { turns, promptTokens } of rollouts) {
+  const groups = new Set<string>();
+  for (const { group, turns, promptTokens } of rollouts) {
+    let known = groups.has(group) ? promptTokens : 0;
+    groups.add(group);
     let context = promptTokens;
-    for (const [index, { outputTokens, observationTokens }] of turns.entries()) {
-      if (index > 0) cached += context - (turns[index - 1]?.observationTokens ?? 0);
-      context += outputTokens + observationTokens;
+    for (const { outputTokens, observationTokens } of turns) {
+      cached += known;
+      known = context + outputTokens;
+      context = known + observationTokens;
     }
   }
   return cached;
-}
-
-/**
- * What no placement can be faster than: the longest rollout alone on an engine, or all tokens shared evenly
- * among the engines at the speed that they have with all their slots taken. Units: milliseconds.
- */
-export function lowerBoundMs({ rollouts, engine, backends, slots }: ClusterOptions): number {
-  const prefillMs = (tokens: number) => (tokens / engine.prefillTokensPerS) * 1000;
-  let longest = 0;
-  let total = 0;
-  const batch = Math.min(engine.maxBatch, slots / backends);
-  const bestStepMs = (engine.stepMs + engine.stepMsPerRequest * (batch - 1)) / batch;
-  for (const rollout of rollouts) {
-    const observed = rollout.turns.slice(0, -1);
-    const read = observed.reduce((sum, turn) => sum + turn.observationTokens, rollout.promptTokens);
-    const toolMs = observed.reduce((sum, turn) => sum + turn.toolMs, 0);
-    const sampled = sampledTokens(rollout);
-    longest = Math.max(longest, sampled * engine.stepMs + prefillMs(read) + toolMs);
-    total += Math.max(sampled * bestStepMs, prefillMs(read));
-  }
-  return Math.max(longest, total / backends);
-}
-
-/** What happens when, in virtual time. */
-class EventQueue {
-  nowMs = 0;
-  readonly #heap: { ms: number; order: number; what: () => void }[] = [];
-  #order = 0;
-
-  at(ms: number, what: () => void): void {
-    const heap = this.#heap;
-    let index = heap.push({ ms, order: this.#order++, what }) - 1;
-    while (index > 0) {
-      const parent = (index - 1) >> 1;
-      if (!this.#before(index, parent)) break;
-      this.#swap(index, parent);
-      index = parent;
-    }
-  }
-
-  run(): number {
-    for (let next = this.#pop(); next; next = this.#pop()) {
-      this.nowMs = Math.max(this.nowMs, next.ms);
-      next.what();
-    }
-    return this.nowMs;
-  }
-
-  #pop() {
-    const heap = this.#heap;
-    const [first] = heap;
-    const last = heap.pop();
-    if (first === undefined || last === undefined || heap.length === 0) return first;
-    heap[0] = last;
-    for (let index = 0; ; ) {
-      const left = 2 * index + 1;
-      let least = index;
-      if (left < heap.length && this.#before(left, least)) least = left;
-      if (left + 1 < heap.length && this.#before(left + 1, least)) least = left + 1;
-      if (least === index) return first;
-      this.#swap(index, least);
-      index = least;
-    }
-  }
-
-  #before(a: number, b: number): boolean {
-    const [one, other] = [this.#heap[a], this.#heap[b]];
-    if (!one || !other) return false;
-    return one.ms < other.ms || (one.ms === other.ms && one.order < other.order);
-  }
-
-  #swap(a: number, b: number): void {
-    const one = this.#heap[a];
-    const other = this.#heap[b];
-    if (one && other) [this.#heap[a], this.#heap[b]] = [other, one];
-  }
 }

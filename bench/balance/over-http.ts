@@ -8,7 +8,7 @@ import { TurnGate } from "../../src/inference/turn-gate.ts";
 import { byteTokenizer } from "../../src/simulator/tokenizer.ts";
 import { type Running, start } from "../../test/support/binary.ts";
 import { percentile, print, round } from "../line.ts";
-import { rolloutsOf } from "./rollouts.ts";
+import { OPENHANDS, rolloutsOf } from "./rollouts.ts";
 
 const BACKENDS = 4;
 const SLOTS = 4 * BACKENDS;
@@ -52,7 +52,7 @@ export async function overHttp(): Promise<void> {
 /** Units: milliseconds for all rollouts. */
 async function run(urls: string[], policy: PolicyName, seed: number): Promise<number> {
   const clock = { nowMs: () => performance.now() };
-  const registry = new BackendRegistry({ policy, clock });
+  const registry = new BackendRegistry({ policy, moves: policy === "least-work", clock });
   const health = { failuresInARow: 5, ejectMs: 1_000, maxEjectMs: 30_000 };
   const limits = { maxRetries: 3, backendWaitMs: 60_000, maxTurns: 64 };
   using desk = new TurnDesk({ registry, clock, health, ...limits });
@@ -67,8 +67,7 @@ async function run(urls: string[], policy: PolicyName, seed: number): Promise<nu
     const probed = await probeBackend(url, { timeoutMs: 5_000, signal });
     registry.add({ id: `b${index}`, url, ...probed });
   }
-  const skew = { turns: 12, betweenInstances: 1, withinInstance: 0.5, samples: 8 };
-  const rollouts = rolloutsOf(PER_BACKEND * BACKENDS, skew, seed);
+  const rollouts = rolloutsOf(PER_BACKEND * BACKENDS, OPENHANDS, seed);
   const isStatic = policy === "static";
   const queues = isStatic
     ? urls.map((_, part) => rollouts.slice(part * PER_BACKEND, (part + 1) * PER_BACKEND))

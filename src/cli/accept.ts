@@ -1,4 +1,3 @@
-import { createHash, randomUUID } from "node:crypto";
 import type { Config } from "../config.ts";
 import { ServiceError } from "../errors.ts";
 import type { Submission } from "../pipeline/parts.ts";
@@ -38,8 +37,9 @@ export function acceptWith(config: Config, checkCallback: (url: string) => void)
     const { id, ...body } = request;
     if (request.callback_url !== undefined) checkCallback(request.callback_url);
     return {
+      madeId: id === undefined,
       job: {
-        id: id ?? randomUUID(),
+        id: id ?? Bun.randomUUIDv7(),
         numAttempts: request.num_attempts ?? config.num_attempts,
         evalFromRecord: plan.evaluation !== "agent",
         limits: {
@@ -51,9 +51,10 @@ export function acceptWith(config: Config, checkCallback: (url: string) => void)
         },
       },
       row: {
-        bodySha256: createHash("sha256").update(canonicalJson(body)).digest("hex"),
+        bodySha256: Bun.SHA256.hash(canonicalJson(body), "hex"),
         taskKind: kind.name,
         usesSandbox: plan.agent,
+        scoredInFresh: plan.evaluation === "fresh",
         needsBackend: kind.needsBackend,
         image: image ?? plan.image,
         instance: JSON.stringify(instance),

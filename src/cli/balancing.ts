@@ -25,7 +25,9 @@ export function startBalancing(
     ejectMs: config.backend_eject_ms,
     maxEjectMs: config.backend_max_eject_ms,
   };
-  const registry = new BackendRegistry({ policy: config.balancing, clock });
+  const { balancing: policy, balancing_moves } = config;
+  const moves = balancing_moves && policy === "least-work";
+  const registry = new BackendRegistry({ policy, moves, clock });
   const sessions = new SessionEnds();
   const desk = new TurnDesk({
     ...{ registry, clock, health },

@@ -21,6 +21,9 @@ const fileSchema = z.object({
   ),
 });
 
+const FORMS =
+  "must have `command` (with `args`, `env`) or `url` (with `headers`), and besides only `task_kinds`";
+
 /**
  * The operator's tool servers, in the JSON that other clients of the protocol read as well; `task_kinds` of a server
  * gives its tools to every rollout of those kinds.
@@ -32,7 +35,8 @@ export function mcpSettings(path: string | undefined): TaskSettings["mcp"] {
   const parsed = fileSchema.safeParse(read(path));
   if (!parsed.success) {
     const issue = parsed.error.issues[0];
-    throw refused(`${path}: ${fieldPath(issue?.path ?? [])}: ${issue?.message}`);
+    const why = issue?.code === "invalid_union" ? FORMS : issue?.message;
+    throw refused(`${path}: ${fieldPath(issue?.path ?? [])}: ${why}`);
   }
   const servers = Object.entries(parsed.data.mcpServers).map(([name, server]) => {
     const { task_kinds: taskKinds } = server;

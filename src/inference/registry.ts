@@ -1,9 +1,11 @@
 import type { Admission } from "./balance/admission.ts";
 import { type Decision, DecisionLog } from "./balance/decision-log.ts";
+import { ContextGrowth } from "./balance/growth.ts";
 import { allowance, type Health, healthy } from "./balance/health.ts";
-import { Lengths } from "./balance/lengths.ts";
+import { type LengthEstimate, Lengths } from "./balance/lengths.ts";
 import { type BackendLoad, type PolicyName, place } from "./balance/placement.ts";
-import { hasRoom } from "./balance/room.ts";
+import { isWorthMoving } from "./balance/relief.ts";
+import { type Growing, hasRoom, isHeld } from "./balance/room.ts";
 import { NO_THRASH, type Thrash } from "./balance/thrash.ts";
 import type { Backend } from "./engine.ts";
 import type { InBandLoad } from "./generate.ts";
@@ -46,11 +48,16 @@ export type Trajectory = {
   readonly ordinal: number;
   readonly group: string | null;
   backendId: string;
+  /** Of its first prompt. */
+  firstContext: number;
   contextTokens: number;
   sampledTokens: number;
   expectedTokens: number;
   /** Calls on this backend. */
   turnsHere: number;
+  /** Whether it wants or has a call, and when that was last so. */
+  inUse: boolean;
+  usedMs: number;
 };
 
 /** A trajectory that needs a backend. `preferredId` is where it was before a restart. */
@@ -58,7 +65,21 @@ export type Arrival = Pick<Trajectory, "jobId" | "ordinal" | "group"> & {
   preferredId: string | null;
 };
 
-type RegistryOptions = { policy?: PolicyName; clock?: { nowMs(): number } };
+/** Whose tool runs for longer has its context thrown out, rather than that others wait for it. */
+const LEFT_ALONE_MS = 30_000;
+/** Of an agent that edits code: some 17 turns of 300. Units: tokens. */
+const FIRST_GUESS = 5_000;
+
+type RegistryOptions = {
+  policy?: PolicyName;
+  /** Whether trajectories may go to a backend that has much less to read, between two turns. */
+  moves?: boolean;
+  /** By default learnt from those that have ended. */
+  lengths?: LengthEstimate;
+  clock?: { nowMs(): number };
+};
+
+type Context = Pick<Trajectory, "contextTokens" | "expectedTokens">;
 
 /**
  * The inference servers, and which trajectory lives on which. A trajectory stays on the backend that it got,
@@ -66,19 +87,23 @@ type RegistryOptions = { policy?: PolicyName; clock?: { nowMs(): number } };
  */
 export class BackendRegistry {
   readonly decisions = new DecisionLog();
-  /** How many tokens trajectories sample, and how long their contexts are in the end. */
-  readonly lengths = new Lengths(2_000);
-  readonly contexts = new Lengths(16_000);
+  /** How many tokens trajectories sample. */
+  readonly #lengths: LengthEstimate;
+  readonly #growth = new ContextGrowth();
   readonly #entries = new Map<string, Registered>();
   readonly #trajectories = new Map<string, Trajectory>();
+  /** By backend. */
+  readonly #residents = new Map<string, Set<Trajectory>>();
   readonly #policy: PolicyName;
+  readonly #moves: boolean;
   readonly #clock: { nowMs(): number };
   #placements = 0;
-  /** Of all trajectories together. */
-  #contextTokens = 0;
 
-  constructor({ policy = "least-work", clock = { nowMs: Date.now } }: RegistryOptions = {}) {
+  constructor(options: RegistryOptions = {}) {
+    const { policy = "least-work", moves = false, clock = { nowMs: Date.now } } = options;
     this.#policy = policy;
+    this.#moves = moves;
+    this.#lengths = options.lengths ?? new Lengths(FIRST_GUESS, () => this.#sampledByLiving());
     this.#clock = clock;
   }
 
@@ -135,9 +160,10 @@ export class BackendRegistry {
   }
 
   acquire({ preferredId, ...given }: Arrival): Backend {
-    const expectedTokens = this.lengths.expectedAfter(0);
-    const nothing = { contextTokens: 0, sampledTokens: 0, turnsHere: 0 };
-    const trajectory = { ...given, ...nothing, expectedTokens };
+    const expectedTokens = this.#lengths.expectedAfter(0, given.jobId);
+    const nothing = { firstContext: 0, contextTokens: 0, sampledTokens: 0, turnsHere: 0 };
+    const unused = { inUse: false, usedMs: this.#clock.nowMs() };
+    const trajectory = { ...given, ...nothing, ...unused, expectedTokens };
     const preferred = preferredId === null ? undefined : this.#entries.get(preferredId);
     const stays = preferred && this.#closedBecause(preferred) === null;
     const backendId = stays ? preferred.backend.id : this.#choose(trajectory, null, null, []);
@@ -154,19 +180,60 @@ export class BackendRegistry {
   /** Another backend for a trajectory that can't stay; null where there is none. */
   move(trajectory: Trajectory, cause: string, avoid: readonly string[]): Backend | null {
     const chosen = this.#choose(trajectory, trajectory.backendId, cause, avoid);
-    if (chosen === null) return null;
-    this.#leave(trajectory);
-    trajectory.backendId = chosen;
-    trajectory.turnsHere = 0;
-    return this.#enter(trajectory).backend;
+    return chosen === null ? null : this.#settle(trajectory, chosen).backend;
+  }
+
+  /**
+   * Between two turns: moves a trajectory to a backend that reads much less in each step, where that is allowed and
+   * saves more time than it costs. Null where it stays.
+   */
+  relieve(trajectory: Trajectory): Registered | null {
+    const from = this.#entries.get(trajectory.backendId);
+    if (!this.#moves || !from) return null;
+    let to = from;
+    for (const entry of this.list()) {
+      const { kvTokens, contextTokens } = entry;
+      const fits = kvTokens === null || contextTokens + trajectory.contextTokens <= kvTokens;
+      const isLess = contextTokens < to.contextTokens;
+      if (fits && isLess && closedBecause(entry) === null) to = entry;
+    }
+    if (to === from || !isWorthMoving(trajectory, from, to)) return null;
+    const sides = [from, to].map(({ backend, contextTokens }) => {
+      return { id: backend.id, score: contextTokens };
+    });
+    this.#decide({
+      ...{ jobId: trajectory.jobId, policy: this.#policy, scores: sides, excluded: [] },
+      ...{ backendId: to.backend.id, from: from.backend.id },
+      cause: `${from.backend.id} has more to read in each step than a move costs`,
+      reason: "it has the least context to read",
+    });
+    return this.#settle(trajectory, to.backend.id);
+  }
+
+  /** Whether its backend's memory holds its context; otherwise its next turn waits until elder ones are over. */
+  isHeld(trajectory: Trajectory): boolean {
+    const { kvTokens = null, contextTokens = 0 } = this.#entries.get(trajectory.backendId) ?? {};
+    if (kvTokens === null || contextTokens <= kvTokens / 2) return true;
+    const residents = this.#residents.get(trajectory.backendId) ?? [];
+    const nowMs = this.#clock.nowMs();
+    const isLeftAlone = ({ inUse, usedMs }: Trajectory) => !inUse && nowMs - usedMs > LEFT_ALONE_MS;
+    return isHeld(kvTokens, residents, trajectory, isLeftAlone);
+  }
+
+  /** It wants a call, which it may have to wait for, or has none any more. */
+  use(trajectory: Trajectory, inUse: boolean): void {
+    trajectory.inUse = inUse;
+    trajectory.usedMs = this.#clock.nowMs();
   }
 
   /** What a call made of a trajectory. */
   advance(trajectory: Trajectory, contextTokens: number | null, sampledTokens: number): void {
     this.#count(trajectory, -1);
     trajectory.contextTokens = contextTokens ?? trajectory.contextTokens + sampledTokens;
+    if (trajectory.firstContext === 0) trajectory.firstContext = trajectory.contextTokens;
     trajectory.sampledTokens += sampledTokens;
-    trajectory.expectedTokens = this.lengths.expectedAfter(trajectory.sampledTokens);
+    const { sampledTokens: sampled, jobId } = trajectory;
+    trajectory.expectedTokens = this.#lengths.expectedAfter(sampled, jobId);
     this.#count(trajectory, 1);
   }
 
@@ -177,8 +244,8 @@ export class BackendRegistry {
     this.#trajectories.delete(jobId);
     this.#leave(trajectory);
     if (whole) {
-      this.lengths.add(trajectory.sampledTokens);
-      this.contexts.add(trajectory.contextTokens);
+      this.#lengths.add(trajectory.sampledTokens);
+      this.#growth.add(trajectory);
     }
     return trajectory;
   }
@@ -186,9 +253,24 @@ export class BackendRegistry {
   /** Why a backend takes no new trajectory; null where it does. */
   #closedBecause(entry: Registered): string | null {
     const closed = closedBecause(entry);
-    if (closed !== null || entry.kvTokens === null || entry.live === 0) return closed;
-    const finalContext = this.contexts.meanInTheEnd(this.#contextTokens);
-    return hasRoom(entry, finalContext) ? null : "its memory is full of contexts";
+    if (closed !== null) return closed;
+    const newcomer = { contextTokens: 0, expectedTokens: this.#lengths.expectedAfter(0, null) };
+    return this.#hasRoom(entry, newcomer) ? null : "its memory is full of contexts";
+  }
+
+  #hasRoom({ kvTokens, backend }: Registered, newcomer: Context): boolean {
+    if (kvTokens === null) return true;
+    const { firstContext, perToken } = this.#growth;
+    const growing = ({ contextTokens, expectedTokens }: Context): Growing => {
+      const growthTokens = perToken * expectedTokens;
+      return { contextTokens: contextTokens || firstContext, growthTokens };
+    };
+    const living = Array.from(this.#residents.get(backend.id) ?? [], growing);
+    return hasRoom(kvTokens, living, growing(newcomer));
+  }
+
+  *#sampledByLiving(): Generator<number> {
+    for (const { sampledTokens } of this.#trajectories.values()) yield sampledTokens;
   }
 
   #choose(
@@ -211,12 +293,19 @@ export class BackendRegistry {
       const why = closed(entry);
       return why === null ? [] : [{ id: entry.backend.id, why }];
     });
-    const decision: Decision = {
-      ...placement,
-      ...{ atMs: this.#clock.nowMs(), jobId: newcomer.jobId, from, cause, excluded },
-    };
-    this.decisions.add(decision);
+    this.#decide({ ...placement, jobId: newcomer.jobId, from, cause, excluded });
     return placement.backendId;
+  }
+
+  #decide(decision: Omit<Decision, "atMs">): void {
+    this.decisions.add({ ...decision, atMs: this.#clock.nowMs() });
+  }
+
+  #settle(trajectory: Trajectory, backendId: string): Registered {
+    this.#leave(trajectory);
+    trajectory.backendId = backendId;
+    trajectory.turnsHere = 0;
+    return this.#enter(trajectory);
   }
 
   /** How many of its group live on each backend. */
@@ -233,12 +322,15 @@ export class BackendRegistry {
   #enter(trajectory: Trajectory): Registered {
     const entry = this.#entries.get(trajectory.backendId) as Registered;
     entry.assigned++;
+    const residents = this.#residents.get(trajectory.backendId) ?? new Set();
+    this.#residents.set(trajectory.backendId, residents.add(trajectory));
     this.#count(trajectory, 1);
     return entry;
   }
 
   #leave(trajectory: Trajectory): void {
     this.#count(trajectory, -1);
+    this.#residents.get(trajectory.backendId)?.delete(trajectory);
     const entry = this.#entries.get(trajectory.backendId);
     if (entry) this.#forgetIfUnused(entry);
   }
@@ -248,12 +340,13 @@ export class BackendRegistry {
     if (!entry) return;
     entry.live += sign;
     entry.contextTokens += sign * contextTokens;
-    this.#contextTokens += sign * contextTokens;
     entry.expectedTokens += sign * expectedTokens;
   }
 
   #forgetIfUnused({ removed, live, backend }: Registered): void {
-    if (removed && live === 0) this.#entries.delete(backend.id);
+    if (!removed || live > 0) return;
+    this.#entries.delete(backend.id);
+    this.#residents.delete(backend.id);
   }
 }
 

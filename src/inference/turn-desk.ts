@@ -166,6 +166,7 @@ export class TurnDesk implements Disposable {
     const trajectory = this.registry.trajectory(jobId);
     // Its job was ended meanwhile, and its thread has been told.
     if (!trajectory) return;
+    this.registry.use(trajectory, true);
     if (contextTokens !== null) this.registry.advance(trajectory, contextTokens, 0);
     if (failed && failedOn.length > retriesOf(failed, this.#options.maxRetries)) {
       this.#tell({ type: "turn_denied", ...key, error: asRefused(failed) });
@@ -219,7 +220,7 @@ export class TurnDesk implements Disposable {
     const entry = this.#backendFor(waiting, trajectory);
     if (!entry) return false;
     waiting.stuckSinceMs = null;
-    if (entry.suspect) return true;
+    if (entry.suspect || !this.registry.isHeld(trajectory)) return true;
     const { admission, health, turns } = entry;
     if (turns >= admission.limit) admission.reached = true;
     const most = Math.min(this.#options.maxTurns, admission.limit, allowance(health));
@@ -241,7 +242,7 @@ export class TurnDesk implements Disposable {
     if (own && own.backend.id !== trajectory.backendId)
       return this.registry.get(trajectory.backendId);
     const cause = own ? this.#leaves(own, failedOn) : "its backend is gone";
-    if (cause === null) return own;
+    if (cause === null) return this.registry.relieve(trajectory) ?? own;
     if (this.registry.move(trajectory, cause, failedOn)) {
       return this.registry.get(trajectory.backendId);
     }
@@ -286,8 +287,10 @@ export class TurnDesk implements Disposable {
     return new ServiceError("engine_unreachable", message).toBody();
   }
 
-  #giveBack(id: string, { backendId }: Granted): void {
+  #giveBack(id: string, { key, backendId }: Granted): void {
     this.#granted.delete(id);
+    const trajectory = this.registry.trajectory(key.jobId);
+    if (trajectory) this.registry.use(trajectory, false);
     const entry = this.registry.get(backendId);
     if (entry) entry.turns--;
     if (this.#granted.size === 0) for (const resolve of this.#quiet) resolve();

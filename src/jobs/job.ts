@@ -79,12 +79,6 @@ export type Job = {
   finishedMs: number | null;
 };
 
-/** The part of a job that only `transition` and views read. */
-export type JobLife = Pick<
-  Job,
-  "numAttempts" | "limits" | "failures" | "endingReason" | "timings" | "visits"
->;
-
 export type NewJob = {
   id: string;
   limits: Limits;

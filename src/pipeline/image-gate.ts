@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import type { Stage } from "../jobs/job.ts";
 
 /** So many images are remembered as being on the node; the others are looked for again. */
 const REMEMBERED = 10_000;
@@ -13,7 +14,8 @@ export class ImageGate {
   readonly #onNode: (image: string) => string | null;
   /** Where the files of an image were when somebody last looked; the most recent last. */
   readonly #paths = new Map<string, string>();
-  readonly #fetching = new Set<string>();
+  /** In which stage the job is that is ahead for an image. */
+  readonly #fetching = new Map<string, Stage>();
   /** Not on the node, and as many others as may be are fetched. */
   readonly #absent = new Set<string>();
 
@@ -26,22 +28,25 @@ export class ImageGate {
     this.#onNode = onNode;
   }
 
-  /** How many jobs are ahead of the others of their image. */
-  get fetching(): number {
-    return this.#fetching.size;
+  /** How many jobs of a stage are ahead of the others of their image. */
+  fetching(stage: Stage): number {
+    let count = 0;
+    for (const ahead of this.#fetching.values()) if (ahead === stage) count++;
+    return count;
   }
 
   /** The images whose jobs have to wait. */
   get barred(): string[] {
-    return [...this.#fetching, ...this.#absent];
+    return [...this.#fetching.keys(), ...this.#absent];
   }
 
-  /** What a job of this image does now: start, go ahead for its image, or wait. */
-  enter(image: string): "start" | "fetch" | "wait" {
+  /** What a job of this image does now in `stage`: start, go ahead for its image, or wait. */
+  enter(image: string, stage: Stage): "start" | "fetch" | "wait" {
     if (this.#fetching.has(image) || this.#absent.has(image)) return "wait";
     if (this.#isThere(image)) return "start";
     const isFull = this.#fetching.size >= this.#atOnce;
-    (isFull ? this.#absent : this.#fetching).add(image);
+    if (isFull) this.#absent.add(image);
+    else this.#fetching.set(image, stage);
     return isFull ? "wait" : "fetch";
   }
 

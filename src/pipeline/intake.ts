@@ -47,10 +47,10 @@ export class Intake {
     throw new ServiceError("queue_full", message, { mend: "submit again later" });
   }
 
-  insert({ job, row }: Submission): number {
+  insert({ job, row }: Submission): { seq: number; job: Job } {
     const created = createJob(job, this.#parts.clock.nowMs());
     this.#parts.tell(created);
-    return this.#parts.store.insertJob(created, row);
+    return { seq: this.#parts.store.insertJob(created, row), job: created };
   }
 }
 
@@ -63,6 +63,10 @@ function newAmong(store: Store, submissions: Submission[]): Set<Submission> {
   const fresh = new Set<Submission>();
   const bodies = new Map<string, string>();
   for (const [index, submission] of submissions.entries()) {
+    if (submission.madeId) {
+      fresh.add(submission);
+      continue;
+    }
     const { id } = submission.job;
     const known = bodies.get(id) ?? store.bodyOf(id) ?? undefined;
     if (known === undefined) fresh.add(submission);

@@ -35,6 +35,10 @@ export class Parking {
     return parked?.handle ?? null;
   }
 
+  has(jobId: string): boolean {
+    return this.#parked.has(jobId);
+  }
+
   waitingFor(stage: Stage): number {
     let count = 0;
     for (const parked of this.#parked.values()) if (parked.stage === stage) count++;

@@ -29,6 +29,8 @@ export interface BackendChooser {
 export interface SandboxKeeper {
   /** SIGKILL at once: the last rung of the ladder. */
   kill(handle: SandboxHandle): void;
+  /** The first blow to one that its thread is told to end: quick, and no proof of anything. */
+  strike?(handle: SandboxHandle): void;
   /** Kills one that goes beyond its limits while nobody works in it; `crossed` also tells of its death. */
   watch(handle: SandboxHandle): Disposable & { readonly crossed: AbortSignal };
   /** Ends it and proves that nothing is left. Does not fail. */
@@ -110,5 +112,8 @@ export type ActiveJob = {
   killed: boolean;
 };
 
-export type Submission = { job: NewJob; row: NewRow };
+/** `madeId`: the id is the service's own, so no other job has it. */
+export type Submission = { job: NewJob; row: NewRow; madeId?: boolean };
 export type Submitted = { id: string; created: boolean };
+/** `job` as it was accepted; null for one that had been before. */
+export type Accepted = Submitted & { job: Job | null };

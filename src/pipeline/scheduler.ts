@@ -15,7 +15,7 @@ import { Intake } from "./intake.ts";
 import { Ladder } from "./ladder.ts";
 import type { FromWorker, StageFinished } from "./messages.ts";
 import { Parking } from "./parking.ts";
-import type { ActiveJob, SchedulerParts, Submission, Submitted } from "./parts.ts";
+import type { Accepted, ActiveJob, SchedulerParts, Submission, Submitted } from "./parts.ts";
 import { Pauses } from "./pauses.ts";
 import { Pool, type PoolWorker } from "./pool.ts";
 import { Slots } from "./slots.ts";
@@ -127,7 +127,7 @@ export class Scheduler {
       operate: (work) => this.#ticker.operate(work),
       afterCommit: (effect) => this.#ticker.afterCommit(effect),
       expectRoom: (count) => this.#intake.expectRoom(count),
-      insertJob: (submission) => this.#intake.insert(submission),
+      insertJob: (submission) => this.#intake.insert(submission).seq,
       pauses: this.pauses,
       endJob: (id) => this.#requestEnd(id, "cancel"),
     });
@@ -150,16 +150,15 @@ export class Scheduler {
   }
 
   /** Accepts all of `submissions`, or none. Resolves when they are durable. */
-  async submit(submissions: Submission[]): Promise<Submitted[]> {
+  async submit(submissions: Submission[]): Promise<Accepted[]> {
     // Said at once: on a full disk a tick waits.
     this.#intake.expectDisk();
     return this.#ticker.operate(() => {
       const fresh = this.#intake.admit(submissions);
-      for (const submission of fresh) this.#intake.insert(submission);
-      return submissions.map((submission) => ({
-        id: submission.job.id,
-        created: fresh.has(submission),
-      }));
+      return submissions.map((submission) => {
+        const job = fresh.has(submission) ? this.#intake.insert(submission).job : null;
+        return { id: submission.job.id, created: job !== null, job };
+      });
     });
   }
 
@@ -316,6 +315,7 @@ export class Scheduler {
     if (event.trajectory !== null) {
       this.#parts.store.saveTrajectory(entry.seq, event.attempt, event.trajectory);
     }
+    if (event.turns) this.#parts.store.pastTurns.save(entry.seq, event.attempt, event.turns);
     this.#leave(entry, outcome, result, event.handle);
   }
 

@@ -33,10 +33,10 @@ export class Slots {
 
   /** Later stages first: what has begun is finished before more is begun. */
   fill(): void {
-    this.#fillStage("eval");
+    // Jobs that have to wait for their image may have kept others out of the list.
+    while (this.#fillStage("eval")) {}
     this.#fillStage("run");
     if (this.#parts.room?.forWork() === false) return;
-    // Jobs that have to wait for their image may have kept others out of the list.
     while (this.#fillStage("init")) {}
     const { starting, ahead } = this.#sandboxesAhead();
     this.#parts.warm.tend(starting, this.#parts.settings.maxSandboxesAhead - ahead);
@@ -46,23 +46,30 @@ export class Slots {
   #fillStage(stage: Stage): boolean {
     const { store, pools, images, backends, active } = this.#parts;
     const isInit = stage === "init";
-    const limit = pools[stage].freeSlots() + (isInit ? images.fetching : 0);
+    const limit = pools[stage].freeSlots() + images.fetching(stage);
     if (limit <= 0) return false;
     let starts = isInit ? this.#sandboxStartsAllowed() : limit;
     const sandbox = starts > 0;
     const backend = stage !== "run" || backends.available();
-    const barred = isInit ? images.barred : [];
+    const { barred } = images;
     const filter = { stage, limit, sandbox, backend, barred };
     for (const row of this.#share.candidates(store, active, filter)) {
       if (row.uses_sandbox && starts <= 0) continue;
-      const next = isInit && row.uses_sandbox ? images.enter(row.image ?? "") : "start";
+      const next = this.#needsImage(row) ? images.enter(row.image ?? "", stage) : "start";
       if (next === "wait") continue;
       // Each that is placed may take the room of the next.
       if (stage === "run" && row.needs_backend && !backends.available()) continue;
       if (next === "start") starts -= row.uses_sandbox;
       this.#claim(row, next === "fetch");
     }
-    return isInit && images.barred.length > barred.length;
+    return stage !== "run" && images.barred.length > barred.length;
+  }
+
+  /** Whether the stage starts a sandbox. EVAL's fresh one may have been started while RUN ended. */
+  #needsImage(row: JobRow): boolean {
+    if (row.stage === "init") return row.uses_sandbox === 1;
+    const startsFresh = row.stage === "eval" && row.eval_from_record === 2;
+    return startsFresh && !this.#parts.parking.has(row.id);
   }
 
   /**

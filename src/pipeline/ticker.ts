@@ -53,7 +53,8 @@ export class Ticker {
    */
   enqueue(work: () => void, bytes = 0): void {
     this.#bytes += bytes;
-    this.operate(work).catch(this.#options.onFatal);
+    this.#operations.push({ work, fail: this.#options.onFatal });
+    this.#plan();
   }
 
   /** For what the world may see only once it is durable. Inside a tick only. */

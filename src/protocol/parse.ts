@@ -35,9 +35,12 @@ export function inField<T>(place: string, work: () => T): T {
 
 /** The same value gives the same text, whatever the order of its keys. */
 export function canonicalJson(value: unknown): string {
-  return JSON.stringify(value, (_key, inner) =>
-    typeof inner === "object" && inner !== null && !Array.isArray(inner)
-      ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : inner,
-  );
+  return JSON.stringify(sorted(value));
+}
+
+function sorted(value: unknown): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map(sorted);
+  const keys = Object.keys(value).sort();
+  return Object.fromEntries(keys.map((key) => [key, sorted((value as never)[key])]));
 }

@@ -1,5 +1,7 @@
 import type { ErrorBody } from "../errors.ts";
-import type { AttemptFailure, Ending, JobLife, Stage, StageTiming, State } from "../jobs/job.ts";
+import type { AttemptFailure, Ending, Job, Stage, StageTiming, State } from "../jobs/job.ts";
+import { readLife } from "../jobs/life.ts";
+import type { NewRow } from "../store/job-table.ts";
 import type { JobRow } from "../store/tables.ts";
 import type { Outcome } from "../trajectory/record.ts";
 import type { Verdict } from "../verifiers/verdict.ts";
@@ -43,7 +45,7 @@ export type RolloutView = {
 };
 
 export function viewRollout(row: JobRow): RolloutView {
-  const { numAttempts, failures, timings } = JSON.parse(row.life) as JobLife;
+  const { numAttempts, failures, timings } = readLife(row.life);
   const outcome = row.outcome === null ? null : (JSON.parse(row.outcome) as Outcome);
   return {
     id: row.id,
@@ -77,6 +79,38 @@ export function viewRollout(row: JobRow): RolloutView {
     lease_until: row.finished_ms === null ? viewTime(row.lease_until_ms) : null,
     created_at: new Date(row.created_ms).toISOString(),
     finished_at: viewTime(row.finished_ms),
+  };
+}
+
+/** A rollout as it was accepted: what `viewRollout` gives for its row, without reading that back. */
+export function viewAccepted(job: Job, row: NewRow): RolloutView {
+  const { init, run, eval: evaluation } = job.timings;
+  const outcome = row.rescore ? (JSON.parse(row.rescore.outcome) as Outcome) : null;
+  return {
+    id: job.id,
+    task_kind: row.taskKind,
+    stage: job.stage,
+    state: job.state,
+    attempt: job.attempt,
+    num_attempts: job.numAttempts,
+    failures: [],
+    ending: null,
+    reward: null,
+    verdict: null,
+    stop_reason: outcome?.stop_reason ?? null,
+    final_message: outcome?.final_message ?? null,
+    turns: outcome?.turns ?? null,
+    error: null,
+    backend_id: null,
+    rescore_of: row.rescore?.of ?? null,
+    isolation: null,
+    sandbox_peak: null,
+    timings: { init: viewTimes(init), run: viewTimes(run), eval: viewTimes(evaluation) },
+    labels: row.labels ?? {},
+    priority: row.priority ?? 0,
+    lease_until: row.leaseMs === undefined ? null : viewTime(job.createdMs + row.leaseMs),
+    created_at: new Date(job.createdMs).toISOString(),
+    finished_at: null,
   };
 }
 

@@ -7,9 +7,12 @@ Request: u32 length (little endian), JSON {"code", "max_bytes"}. Answers: u32 le
 
 import ast
 import base64
-import collections
+import gc
+import io
 import json
 import os
+import re
+import select
 import signal
 import socket
 import struct
@@ -18,81 +21,165 @@ import threading
 import traceback
 
 CHUNK = 65536
+PIPE_CHUNKS = 16  # The most that a user may make a pipe hold.
+TICK_MS = 10
 MAX_IMAGES = 8
 MAX_IMAGE_CHARS = 1000000
 
 
 class Output:
-    """Reads the pipe behind descriptors 1 and 2 for ever, so that nobody ever blocks on it.
+    """Takes what Python's own streams write without a detour, and the rest from the pipe behind descriptors 1 and 2.
 
-    It also sends what follows a cell's output, because it knows when all of that has passed; to wake the main
-    thread for it would take longer than the rest.
+    A thread waits at the pipe, so that nobody ever blocks on it, and sleeps through a cell that only prints: to be
+    woken would take longer than such a cell. What is in the pipe when Python writes came before, so it goes first.
+
+    Nor is the client woken for each line. Around the beginning of a cell the thread `ticks`, and sends what is held at
+    its next tick, so that what was printed outlives the interpreter; later nothing is held.
     """
 
     def __init__(self):
+        # One write end stays ours: without any the read end would be ready for ever.
         self.read_end, write_end = os.pipe()
+        self.look = select.poll()
+        self.look.register(self.read_end, select.POLLIN)
+        self.wake_end, self.waker = os.pipe()
+        os.set_blocking(self.read_end, False)
+        self.pipe = os.fstat(write_end).st_ino
         os.dup2(write_end, 1)
         os.dup2(write_end, 2)
-        os.close(write_end)
-        os.set_inheritable(self.read_end, False)
-        sys.stdout = open(1, "w", encoding="utf-8", errors="replace", buffering=1, closefd=False)
-        sys.stderr = open(2, "w", encoding="utf-8", errors="replace", buffering=1, closefd=False)
-        self.ended = threading.Event()
-        self.ended.set()
-        self.end_mark = b""
-        threading.Thread(target=self.read, daemon=True).start()
+        # Whoever holds it may print again: a signal's handler, a finaliser.
+        self.lock = threading.RLock()
+        self.main = threading.get_ident()
+        self.runs = False  # A cell; what comes between two is dropped.
+        self.cells, self.ticks, self.held = 0, False, bytearray()
+        self.writes = False  # The main thread, here: an interrupt waits, so that no output is lost.
+        self.interrupted = False
+        self.forked = False
+        os.register_at_fork(after_in_child=self.leave)
+        sys.stdout, sys.stderr = self.stream(1), self.stream(2)
+        threading.Thread(target=self.follow, daemon=True).start()
 
-    def begin(self, client, end_mark, max_bytes):
-        # Where a client left early, the last cell's end may still be on its way through the pipe.
-        self.ended.wait()
-        self.ended.clear()
-        self.head_left = (max_bytes + 1) // 2
-        self.tail_limit = max_bytes // 2
-        self.tail, self.tail_length, self.cut = collections.deque(), 0, 0
-        self.held = b""
-        self.end_mark = end_mark
-        self.client = client
-        self.last_words = list
+    def leave(self):
+        self.forked = True
 
-    def read(self):
+    def stream(self, fd):
+        buffer = io.BufferedWriter(Stream(self, fd))
+        return io.TextIOWrapper(buffer, encoding="utf-8", errors="replace", line_buffering=True)
+
+    def begin(self, client, max_bytes):
+        with self.lock:
+            self.drain()
+            self.client = client
+            self.head_left = (max_bytes + 1) // 2
+            self.tail, self.tail_limit, self.after_head = bytearray(), max_bytes // 2, 0
+            self.runs = True
+            self.cells += 1
+            if not self.ticks:
+                self.ticks = True
+                os.write(self.waker, b" ")
+
+    def end(self, images, outcome):
+        """Of what subprocesses of the cell print later nothing belongs to it."""
+        with self.lock:
+            self.drain()
+            self.runs = False
+            outcome["cut"] = self.after_head - len(self.tail)
+            messages = [(b"i", image) for image in images] + [(b"d", json.dumps(outcome).encode())]
+            self.send(self.held + self.tail, *messages)
+
+    def send(self, output, *messages):
+        parts = [(b"o", output[at : at + CHUNK]) for at in range(0, len(output), CHUNK)]
+        self.held = bytearray()
+        send(self.client, *parts, *messages)
+
+    def follow(self):
+        poll = select.poll()
+        poll.register(self.read_end, select.POLLIN)
+        poll.register(self.wake_end, select.POLLIN)
+        cells = 0
         while True:
-            data = os.read(self.read_end, CHUNK)
-            if self.end_mark:
-                self.take(self.held + data)
+            ready = poll.poll(TICK_MS if self.ticks else None)
+            with self.lock:
+                if (self.wake_end, select.POLLIN) in ready:
+                    os.read(self.wake_end, 1)
+                self.drain()
+                if self.held:
+                    self.send(self.held)
+                if not ready:
+                    self.ticks, cells = cells != self.cells, self.cells
+
+    def drain(self):
+        """Not for ever: where a subprocess floods the pipe, others have their turn."""
+        for _ in range(PIPE_CHUNKS):
+            if not self.look.poll(0):
+                return
+            try:
+                data = os.read(self.read_end, CHUNK)
+            except BlockingIOError:
+                return
+            if self.runs:
+                self.take(data)
+
+    def write(self, fd, data):
+        """As if `data` went through the descriptor, wherever that leads now."""
+        if self.forked or os.fstat(fd).st_ino != self.pipe:
+            return os.write(fd, data)
+        if threading.get_ident() != self.main:
+            return self.write_here(data)
+        self.writes = True
+        try:
+            return self.write_here(data)
+        finally:
+            self.writes = False
+            if self.interrupted:
+                self.interrupted = False
+                raise KeyboardInterrupt
+
+    def write_here(self, data):
+        with self.lock:
+            self.drain()
+            if self.runs:
+                self.take(bytes(data))
+        return len(data)
 
     def take(self, data):
-        """Passes on all but what may be the beginning of the end mark."""
-        at = data.find(self.end_mark)
-        if at < 0:
-            at = data.find(b"\0", max(0, len(data) - len(self.end_mark) + 1))
-            at = len(data) if at < 0 else at
-            self.held = data[at:]
-            send(self.client, *((b"o", piece) for piece in self.keep(data[:at])))
-            return
-        head = self.keep(data[:at])
-        messages = [(b"o", piece) for piece in [*head, *self.tail]] + self.last_words()
-        client, self.end_mark = self.client, b""
-        self.ended.set()
-        send(client, *messages)
+        """Of the head all is sent soon; the rest is kept as the tail."""
+        head, rest = data[: self.head_left], data[self.head_left :]
+        self.head_left = max(0, self.head_left - len(head))
+        self.held += head
+        if self.held and not (self.ticks and len(self.held) < CHUNK):
+            self.send(self.held)
+        if rest:
+            self.after_head += len(rest)
+            self.tail += rest[max(0, len(rest) - self.tail_limit) :]
+            del self.tail[: max(0, len(self.tail) - self.tail_limit)]
 
-    def keep(self, data):
-        """Gives what is to be sent at once, of the head, and keeps the rest as the tail."""
-        head, data = data[: self.head_left], data[self.head_left :]
-        self.head_left -= len(head)
-        sent = [head] if head else []
-        if not data:
-            return sent
-        self.tail.append(data)
-        self.tail_length += len(data)
-        while self.tail_length > self.tail_limit:
-            over = self.tail_length - self.tail_limit
-            first = self.tail.popleft()
-            if len(first) > over:
-                self.tail.appendleft(first[over:])
-            self.cut += min(over, len(first))
-            self.tail_length -= min(over, len(first))
-        return sent
+    def interrupt(self, _, frame):
+        """Outside a cell it is late and hits nothing."""
+        while frame and frame.f_code is not run.__code__:
+            frame = frame.f_back
+        if frame and self.writes:
+            self.interrupted = True
+        elif frame:
+            raise KeyboardInterrupt
 
+
+class Stream(io.RawIOBase):
+    """Descriptor 1 or 2, for Python's own writes."""
+
+    mode = "wb"
+
+    def __init__(self, output, fd):
+        self.output, self.name = output, fd
+
+    def writable(self):
+        return True
+
+    def fileno(self):
+        return self.name
+
+    def write(self, data):
+        return self.output.write(self.name, data)
 
 
 def send(client, *messages):
@@ -107,7 +194,7 @@ def receive(client):
     """The next request, or None when the client has left."""
     data = b""
     while len(data) < 4 or len(data) < 4 + struct.unpack("<I", data[:4])[0]:
-        more = client.recv(1 << 20)
+        more = client.recv(CHUNK)
         if not more:
             return None
         data += more
@@ -164,6 +251,7 @@ def ipython():
             if png and len(png) <= MAX_IMAGE_CHARS and len(self.images) < MAX_IMAGES:
                 self.images.append("".join(png.split()).encode())
 
+    skip_needless_transforms(shell.input_transformer_manager)
     session = Session()
     publish, write_format_data = shell.display_pub.publish, shell.displayhook.write_format_data
 
@@ -180,6 +268,23 @@ def ipython():
     return session
 
 
+ESCAPES = re.compile(r"[%!?]|^\s*[,;/]")
+
+
+def skip_needless_transforms(manager):
+    """Without these characters none of IPython's own transformers changes anything, but each takes a look."""
+    transform, own = getattr(manager, "do_token_transforms", None), list(manager.token_transformers)
+    if transform is None:
+        return
+
+    def transform_where_needed(lines):
+        if manager.token_transformers == own and not any(map(ESCAPES.search, lines)):
+            return lines
+        return transform(lines)
+
+    manager.do_token_transforms = transform_where_needed
+
+
 def working_directory():
     try:
         return os.getcwd()
@@ -187,39 +292,31 @@ def working_directory():
         return ""
 
 
-def last_words(output, session, ok):
-    images = [(b"i", image) for image in session.images]
-    end = {"ok": ok, "cwd": working_directory(), "python": sys.executable}
-    return lambda: [*images, (b"d", json.dumps({**end, "cut": output.cut}).encode())]
+def run(session, code):
+    """While this is on the stack, an interrupt counts."""
+    return session.run(code)
 
 
 def serve(listener, output, session):
-    # An interrupt that comes when no cell runs is late and hits nothing.
-    def late(*_):
-        return None
-
     while True:
         client, _ = listener.accept()
         try:
             send(client, (b"h", b""))
             while (request := receive(client)) is not None:
-                mark = b"\x00end " + os.urandom(16) + b"\x00"
-                output.begin(client, mark, request["max_bytes"])
-                ok = False
+                output.begin(client, request["max_bytes"])
                 try:
-                    signal.signal(signal.SIGINT, signal.default_int_handler)
-                    ok = session.run(request["code"])
+                    ok = run(session, request["code"])
                 except KeyboardInterrupt:
-                    pass
-                finally:
-                    signal.signal(signal.SIGINT, late)
+                    ok = False
                 for stream in (sys.stdout, sys.stderr):
                     try:
                         stream.flush()
                     except Exception:
                         pass
-                output.last_words = last_words(output, session, ok)
-                os.write(2, mark)
+                if signal.getsignal(signal.SIGINT) != output.interrupt:
+                    signal.signal(signal.SIGINT, output.interrupt)
+                end = {"ok": ok, "cwd": working_directory(), "python": sys.executable}
+                output.end(session.images, end)
         except OSError:
             pass
         finally:
@@ -236,12 +333,14 @@ def main():
     listener.bind(path)
     listener.listen(8)
     output = Output()
+    signal.signal(signal.SIGINT, output.interrupt)
     sys.argv = [""]
     sys.path[0] = ""
     try:
         session = ipython()
     except Exception:
         session = Plain()
+    gc.freeze()  # What is there by now stays: no collection need look at it.
     serve(listener, output, session)
 
 

@@ -8,6 +8,7 @@ const MAX_MESSAGE_BYTES = 1 << 20;
 const O_PATH = 0o10000000;
 
 const MAX_IMAGES = 8;
+const NOTHING = Buffer.alloc(0);
 
 export type CellEnd = { ok: boolean; cut: number; cwd: string; python: string; images: string[] };
 
@@ -16,8 +17,8 @@ export class PythonConnection {
   readonly hello: Promise<boolean>;
   readonly #hello = Promise.withResolvers<boolean>();
   #socket: Socket | null = null;
-  #rest: Buffer = Buffer.alloc(0);
-  #unsent: Uint8Array = new Uint8Array();
+  #rest: Buffer = NOTHING;
+  #unsent: Buffer = NOTHING;
   #output: BoundedOutput | null = null;
   #images: string[] = [];
   #done: ((done: CellEnd | null) => void) | null = null;
@@ -64,12 +65,12 @@ export class PythonConnection {
 
   /** Null: the driver went away. */
   run(code: string, maxBytes: number, output: BoundedOutput): Promise<CellEnd | null> {
-    const body = Buffer.from(JSON.stringify({ code, max_bytes: maxBytes }));
-    const length = Buffer.alloc(4);
-    length.writeUInt32LE(body.length);
+    // Room for the length, which comes in front.
+    const request = Buffer.from(`0000${JSON.stringify({ code, max_bytes: maxBytes })}`);
+    request.writeUInt32LE(request.length - 4);
     this.#output = output;
     this.#images = [];
-    this.#unsent = Buffer.concat([length, body]);
+    this.#unsent = request;
     return new Promise((resolve) => {
       this.#done = resolve;
       this.#flush();
@@ -90,18 +91,20 @@ export class PythonConnection {
   }
 
   #receive(chunk: Buffer): void {
-    let bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
-    while (bytes.length >= 4) {
-      const length = bytes.readUInt32LE(0);
+    const bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
+    let at = 0;
+    while (bytes.length - at >= 4) {
+      const length = bytes.readUInt32LE(at);
       if (length === 0 || length > MAX_MESSAGE_BYTES) {
         this.close();
         return;
       }
-      if (bytes.length < 4 + length) break;
-      this.#take(String.fromCharCode(bytes[4] ?? 0), bytes.subarray(5, 4 + length));
-      bytes = bytes.subarray(4 + length);
+      const end = at + 4 + length;
+      if (bytes.length < end) break;
+      this.#take(String.fromCharCode(bytes.readUInt8(at + 4)), bytes.subarray(at + 5, end));
+      at = end;
     }
-    this.#rest = Buffer.from(bytes);
+    this.#rest = at === bytes.length ? NOTHING : Buffer.from(bytes.subarray(at));
   }
 
   #takeImage(base64: string): void {

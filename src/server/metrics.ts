@@ -45,7 +45,7 @@ export class Metrics {
       const ms = labels.kind === "queued" ? queuedMs : activeMs;
       if (ms > 0) histogram.observe(ms / 1000);
     }
-    this.#tokens += this.#parts.store.jobById(job.id)?.sampled_tokens ?? 0;
+    this.#tokens += this.#parts.store.sampledTokens(job.id) ?? 0;
   }
 
   #noteEnd(end: GroupEnd): void {

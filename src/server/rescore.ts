@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { ServiceError } from "../errors.ts";
-import type { JobLife } from "../jobs/job.ts";
+import { readLife } from "../jobs/life.ts";
 import type { Submission } from "../pipeline/parts.ts";
 import type { JobRow } from "../store/tables.ts";
 
@@ -13,12 +13,12 @@ import type { JobRow } from "../store/tables.ts";
 export function rescoreOf(row: JobRow, id: string, client: string): Submission {
   const { outcome } = row;
   if (outcome === null) throw notRescorable(row, "has no outcome of RUN", "run it again");
-  if (row.eval_from_record !== 1) {
+  if (row.eval_from_record === 0) {
     const why = "was scored in the agent's sandbox, which is gone";
     throw notRescorable(row, why, "run it again");
   }
   const of = row.rescore_of ?? row.id;
-  const { limits, numAttempts } = JSON.parse(row.life) as JobLife;
+  const { limits, numAttempts } = readLife(row.life);
   return {
     job: {
       id,
@@ -31,6 +31,7 @@ export function rescoreOf(row: JobRow, id: string, client: string): Submission {
       bodySha256: createHash("sha256").update(`rescore ${of} ${outcome}`).digest("hex"),
       taskKind: row.task_kind,
       usesSandbox: false,
+      scoredInFresh: row.eval_from_record === 2,
       needsBackend: false,
       image: row.image,
       instance: row.instance,

@@ -1,5 +1,4 @@
 import type { Context } from "hono";
-import { isFinal } from "../jobs/job.ts";
 import type { ServerEnv, ServerParts } from "./parts.ts";
 
 /** Keeps a request open until all of these jobs are over, the time is, or the client has gone. */
@@ -14,9 +13,8 @@ export async function waitFinal(
   const until = performance.now() + waitMs;
   await gate.wait(async () => {
     for (const id of ids) {
-      const row = store.jobById(id);
       const left = until - performance.now();
-      if (!row || isFinal(row) || left <= 0 || scheduler.draining) continue;
+      if (!store.isUnfinished(id) || left <= 0 || scheduler.draining) continue;
       await scheduler.waiters.job(id, left, c.req.raw.signal);
     }
   });

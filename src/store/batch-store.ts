@@ -218,7 +218,7 @@ export class BatchStore {
     const now = sql`CASE WHEN ${jobs.state} = 'active' AND ${jobs.stage} = 'run' THEN ${nowMs} - ${jobs.since_ms} ELSE 0 END`;
     const row = this.#db
       .select({
-        work: sql<number>`coalesce(sum(${jobs.life} ->> '$.timings.run.activeMs' + ${now}), 0)`,
+        work: sql<number>`coalesce(sum(coalesce(${jobs.life} ->> '$.timings.run.activeMs', 0) + ${now}), 0)`,
       })
       .from(jobs)
       .where(eq(jobs.group_seq, groupSeq))

@@ -3,6 +3,8 @@ import { join } from "node:path";
 
 /** What one tick writes at most, besides the trajectories it was told of. Units: bytes. */
 const TICK_BYTES = 4 * 1024 * 1024;
+/** Many requests may ask in one turn of the event loop; for new work a look that is as old is new enough. */
+const FRESH_MS = 5;
 /** How often it is looked whether the ballast can be taken on again. */
 const TEND_MS = 1000;
 
@@ -24,6 +26,8 @@ export class DiskRoom implements Disposable {
   readonly #limits: DiskLimits;
   readonly #onChange: (state: "ballast_dropped" | "ballast_taken") => void;
   readonly #timer: Timer;
+  readonly #freshMs: number;
+  #looked = { bytes: 0, atMs: Number.NEGATIVE_INFINITY };
 
   /** Made before the database is opened, because opening it writes as well. */
   constructor(
@@ -31,8 +35,10 @@ export class DiskRoom implements Disposable {
     limits: DiskLimits,
     onChange: (state: "ballast_dropped" | "ballast_taken") => void,
     freeBytes: () => number = () => freeBytesOf(folder),
+    freshMs = FRESH_MS,
   ) {
     this.#freeBytes = freeBytes;
+    this.#freshMs = freshMs;
     this.#ballast = join(folder, "ballast");
     this.#limits = limits;
     this.#onChange = onChange;
@@ -44,7 +50,11 @@ export class DiskRoom implements Disposable {
 
   /** Room for new work. */
   forWork(): boolean {
-    return this.#freeBytes() >= this.#limits.floorBytes;
+    const nowMs = performance.now();
+    if (nowMs - this.#looked.atMs >= this.#freshMs) {
+      this.#looked = { bytes: this.#freeBytes(), atMs: nowMs };
+    }
+    return this.#looked.bytes >= this.#limits.floorBytes;
   }
 
   /** Room to book what has happened. Drops the ballast for it. */

@@ -1,8 +1,8 @@
 import type { Database } from "bun:sqlite";
 import { isFinal, type Job } from "../jobs/job.ts";
+import { writeLife } from "../jobs/life.ts";
 import { queueKey } from "../jobs/queue-key.ts";
 import type { Verdict } from "../verifiers/verdict.ts";
-import { lifeOf } from "./rows.ts";
 import type { JobRow } from "./tables.ts";
 
 /** What a stage leaves in the row besides the job's life. Absent: unchanged. */
@@ -19,7 +19,10 @@ export type JobResult = {
 export type NewRow = {
   bodySha256: string;
   taskKind: string;
+  /** Whether INIT makes a sandbox for the agent. */
   usesSandbox: boolean;
+  /** Whether EVAL works in a fresh sandbox. */
+  scoredInFresh?: boolean;
   needsBackend: boolean;
   /** The image that its sandbox is made from; null: the service's default. */
   image: string | null;
@@ -46,6 +49,11 @@ export const SELECT_JOB = `
   SELECT jobs.*, body_sha256, instance, options, priority, labels, outcome
   FROM jobs JOIN job_bodies ON job_seq = seq`;
 
+function evalNeeds({ evalFromRecord }: Job, { scoredInFresh }: NewRow): number {
+  if (!evalFromRecord) return 0;
+  return scoredInFresh ? 2 : 1;
+}
+
 /**
  * The rows of jobs. Everything that happens to a job passes here, so the statements are SQLite's own and prepared
  * once; each writes no index that its change leaves alone.
@@ -65,6 +73,14 @@ export class JobTable {
     return this.#statements.bySeq.get(seq);
   }
 
+  isUnfinished(id: string): boolean {
+    return this.#statements.finished.get(id)?.finished_ms === null;
+  }
+
+  sampledTokens(id: string): number | null {
+    return this.#statements.tokens.get(id)?.sampled_tokens ?? null;
+  }
+
   /** The digest of what a job was submitted with; null where there is none of that id. */
   bodyOf(id: string): string | null {
     return this.#statements.bodyOf.get(id)?.body_sha256 ?? null;
@@ -79,13 +95,13 @@ export class JobTable {
       row.usesSandbox ? 1 : 0,
       row.needsBackend ? 1 : 0,
       row.image,
-      job.evalFromRecord ? 1 : 0,
+      evalNeeds(job, row),
       client,
       queueKey(job.createdMs, priority),
       job.stage,
       job.createdMs,
       job.deadlineMs,
-      lifeOf(job),
+      writeLife(job),
       member?.groupSeq ?? null,
       member?.sample ?? null,
       rescore?.of ?? null,
@@ -121,7 +137,7 @@ export class JobTable {
   ): void {
     const { life, end } = this.#statements;
     const { stage, state, attempt, crashes, ending, sinceMs } = job;
-    const written = lifeOf(job);
+    const written = writeLife(job);
     if (isFinal(job)) {
       const { verdict } = result;
       const error = job.error === null ? null : JSON.stringify(job.error);
@@ -167,6 +183,12 @@ function prepare(db: Database) {
     bySeq: db.query<JobRow, [number]>(`${SELECT_JOB} WHERE seq = (SELECT ?)`),
     bodyOf: db.query<{ body_sha256: string }, [string]>(
       "SELECT body_sha256 FROM jobs JOIN job_bodies ON job_seq = seq WHERE id = (SELECT ?)",
+    ),
+    finished: db.query<Pick<JobRow, "finished_ms">, [string]>(
+      "SELECT finished_ms FROM jobs WHERE id = ?",
+    ),
+    tokens: db.query<Pick<JobRow, "sampled_tokens">, [string]>(
+      "SELECT sampled_tokens FROM jobs WHERE id = ?",
     ),
     insert: write(
       `INSERT INTO jobs (id, task_kind, uses_sandbox, needs_backend, image, eval_from_record, client,

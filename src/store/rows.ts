@@ -1,8 +1,9 @@
-import type { Job, JobLife } from "../jobs/job.ts";
+import type { Job } from "../jobs/job.ts";
+import { readLife } from "../jobs/life.ts";
 import type { JobHead } from "./tables.ts";
 
 export function toJob(row: JobHead): Job {
-  const life = JSON.parse(row.life) as JobLife;
+  const life = readLife(row.life);
   return {
     id: row.id,
     stage: row.stage,
@@ -15,7 +16,7 @@ export function toJob(row: JobHead): Job {
     ending: row.ending,
     endingReason: life.endingReason,
     limits: life.limits,
-    evalFromRecord: row.eval_from_record === 1,
+    evalFromRecord: row.eval_from_record > 0,
     createdMs: row.created_ms,
     sinceMs: row.since_ms,
     stageDeadlineMs: row.stage_deadline_ms,
@@ -25,11 +26,4 @@ export function toJob(row: JobHead): Job {
     error: row.error === null ? null : JSON.parse(row.error),
     finishedMs: row.finished_ms,
   };
-}
-
-/** The column `life`. */
-export function lifeOf(job: JobLife): string {
-  const { numAttempts, limits, failures, endingReason, timings, visits } = job;
-  const life: JobLife = { numAttempts, limits, failures, endingReason, timings, visits };
-  return JSON.stringify(life);
 }

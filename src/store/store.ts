@@ -13,6 +13,7 @@ import { JobCounts } from "./job-counts.ts";
 import { type JobResult, JobTable, type NewRow, SELECT_JOB } from "./job-table.ts";
 import { LeaseTable } from "./leases.ts";
 import { type ListFilter, type ListPage, listJobs } from "./listing.ts";
+import { PastTurnsTable } from "./past-turns.ts";
 import { PausedTable } from "./paused-table.ts";
 import { Retention } from "./retention.ts";
 import {
@@ -33,7 +34,7 @@ export type ClaimFilter = {
   limit: number;
   sandbox: boolean;
   backend: boolean;
-  /** Images whose jobs with a sandbox are left out; empty: the default one. */
+  /** Images whose jobs are left out where they would start a sandbox; empty: the default one. */
   barred: string[];
 };
 
@@ -56,6 +57,7 @@ export class Store implements Disposable {
   readonly callbacks: CallbackTable;
   readonly leases: LeaseTable;
   readonly paused: PausedTable;
+  readonly pastTurns: PastTurnsTable;
   readonly retention: Retention;
   /** How many jobs wait or work. */
   readonly counts: JobCounts;
@@ -74,6 +76,7 @@ export class Store implements Disposable {
     this.callbacks = new CallbackTable(this.#raw);
     this.leases = new LeaseTable(this.#raw);
     this.paused = new PausedTable(this.#raw);
+    this.pastTurns = new PastTurnsTable(this.#raw);
     this.retention = new Retention(this.#raw);
     this.counts = new JobCounts(this.#raw);
     const last = this.#db
@@ -157,6 +160,15 @@ export class Store implements Disposable {
 
   jobBySeq(seq: number): JobRow | null {
     return this.#jobs.bySeq(seq);
+  }
+
+  /** False also where there is none of that id. */
+  isUnfinished(id: string): boolean {
+    return this.#jobs.isUnfinished(id);
+  }
+
+  sampledTokens(id: string): number | null {
+    return this.#jobs.sampledTokens(id);
   }
 
   /** The digest of what a job was submitted with; null where there is none of that id. */
@@ -269,7 +281,7 @@ const RECOVERABLE = `
 const CLAIMABLE = `
   ${SELECT_JOB}
   WHERE state = 'pending' AND not_before_ms IS NULL AND stage = (SELECT ?1) AND client = (SELECT ?2)
-    AND (uses_sandbox = 0
+    AND (CASE ?1 WHEN 'init' THEN uses_sandbox = 0 WHEN 'eval' THEN eval_from_record < 2 ELSE 1 END
       OR (?4 AND coalesce(image, '') NOT IN (SELECT value FROM json_each(?6))))
     AND (needs_backend = 0 OR ?5)
   ORDER BY queue_key, seq LIMIT (SELECT ?3)`;

@@ -17,7 +17,7 @@ export const jobs = sqliteTable("jobs", {
   needs_backend: integer().notNull(),
   /** What its sandbox is made from; null: the service's default. */
   image: text(),
-  /** Whether EVAL needs only the outcome. */
+  /** What EVAL needs. 0: the agent's sandbox; 1: the outcome alone; 2: that and a fresh sandbox. */
   eval_from_record: integer().notNull(),
   /** Who submitted it, for fairness: the name of a token, or a peer. */
   client: text().notNull(),
@@ -34,7 +34,7 @@ export const jobs = sqliteTable("jobs", {
   stage_deadline_ms: integer(),
   /** A job that is to be tried again is not claimed before; cleared when that time has come. */
   not_before_ms: integer(),
-  /** The rest of the job, which nothing is looked up by: a `JobLife` as JSON. */
+  /** The rest of the job, which nothing is looked up by: a `JobLife` as text. */
   life: text().notNull(),
   /** The group that the job belongs to, and for which of its samples. */
   group_seq: integer(),

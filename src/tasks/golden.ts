@@ -14,7 +14,8 @@ export function goldenKind<I>(kind: TaskKind<I>, which: Golden): TaskKind<I> {
   const { golden } = kind;
   if (!golden) {
     const message = `rows of ${kind.name} have no solution of their own`;
-    throw new ServiceError("invalid_field", message, { field: "golden" });
+    const mend = "give --golden rows of swe or harbor";
+    throw new ServiceError("invalid_field", message, { field: "golden", mend });
   }
   return {
     ...kind,

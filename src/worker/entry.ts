@@ -17,6 +17,7 @@ import { attachSandbox } from "../sandbox/attach.ts";
 import { createDriver } from "../sandbox/driver.ts";
 import { endReported } from "../sandbox/end-reported.ts";
 import { Images } from "../sandbox/images/images.ts";
+import { imageOnNode } from "../sandbox/images/on-node.ts";
 import type { SandboxHandle } from "../sandbox/sandbox.ts";
 import { watchSandbox } from "../sandbox/watchdog.ts";
 import { loadTaskModules } from "../tasks/load-modules.ts";
@@ -53,6 +54,7 @@ async function setUp(settings: WorkerSettings): Promise<void> {
     settings,
     driver: createDriver(settings.driver, settings),
     images: new Images(settings.images),
+    isOnNode: (image) => imageOnNode(settings.images, image) !== null,
     attach: attachSandbox,
     watch: (handle) => watchSandbox(handle, settings.sandbox),
     end: (handle) => endReported(handle, log),

@@ -10,6 +10,8 @@ export type SandboxParts = {
   settings: WorkerSettings;
   driver: SandboxDriver;
   images: Pick<Images, "acquire">;
+  /** By a few system calls. */
+  isOnNode(image: string): boolean;
   attach(handle: SandboxHandle, signal: AbortSignal): Promise<Sandbox>;
   /** Does not fail: what could not be cleaned up is told to the operator. */
   end(handle: SandboxHandle): Promise<void>;
@@ -48,11 +50,11 @@ export class StageSandboxes {
 
   /**
    * Starts EVAL's sandbox, once. One that does not start is EVAL's to try again, and to fail by: RUN has
-   * done its work.
+   * done its work. An image that is not on the node is waited for without a slot, before EVAL.
    */
   startFresh(plan: SandboxPlan): void {
     if (plan.evaluation !== "fresh") return;
-    this.#fresh ??= this.#start(plan, "evaluation").catch(() => null);
+    this.#fresh ??= this.#startOnNode(plan).catch(() => null);
   }
 
   /** Ends the agent's sandbox; EVAL's own takes its place, or nothing. */
@@ -95,10 +97,8 @@ export class StageSandboxes {
 
   async #start(plan: SandboxPlan, role: "agent" | "evaluation"): Promise<SandboxHandle> {
     const { settings, driver, images, sandboxStarted } = this.#parts;
-    const { image } = JSON.parse(this.#job.options) as { image?: string };
-    const chosen = chooseImage(plan, image, settings.defaultImage);
     const { writable, ...limits } = settings.sandbox;
-    const { path, lock } = await images.acquire(chosen, this.#signal);
+    const { path, lock } = await images.acquire(this.#imageOf(plan), this.#signal);
     using held = lock;
     const spec = { id: this.#sandboxId(role), image: path, writable, limits };
     const handle = await driver.start(spec, this.#signal);
@@ -106,6 +106,16 @@ export class StageSandboxes {
     if (held) handle.imageLock = { file: held.path, fd: held.detach() };
     sandboxStarted(handle);
     return handle;
+  }
+
+  async #startOnNode(plan: SandboxPlan): Promise<SandboxHandle | null> {
+    if (!this.#parts.isOnNode(this.#imageOf(plan))) return null;
+    return await this.#start(plan, "evaluation");
+  }
+
+  #imageOf(plan: SandboxPlan): string {
+    const { image } = JSON.parse(this.#job.options) as { image?: string };
+    return chooseImage(plan, image, this.#parts.settings.defaultImage);
   }
 
   /** Names its folder, and is seen inside: short, and of the same length for every job. */

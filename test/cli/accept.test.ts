@@ -24,6 +24,7 @@ describe("an accepted rollout", () => {
       num_attempts: 2,
     };
     expect(accept(request)).toEqual({
+      madeId: false,
       job: {
         id: "a",
         limits: { initMs: 120_000, runMs: 6, evalMs: 5, totalMs: 7 },

@@ -59,7 +59,7 @@ describe.each(WAYS)("by $name", (way) => {
     return ended;
   }
 
-  test("each break at each moment is a typed failure in bounded time, and costs no other call", async () => {
+  test("P5: each break at each moment is a typed failure in bounded time, and costs no other call", async () => {
     const spoils = new Map<string, Spoil>();
     for (const moment of MOMENTS) {
       for (const how of BREAKS) spoils.set(`${how}-at-${moment}`, { moment, how });

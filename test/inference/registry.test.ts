@@ -109,7 +109,33 @@ describe("a trajectory that has a backend", () => {
     expect([contextTokens, expectedTokens > 0]).toEqual([900, true]);
     t.registry.release(jobId, true);
     expect(t.entry("a")).toMatchObject({ live: 0, contextTokens: 0, expectedTokens: 0 });
-    expect(t.registry.lengths.expectedAfter(0)).toBe(100);
+  });
+
+  test("leaves a backend that has much more to read, where that is allowed, and the log says so", () => {
+    for (const moves of [false, true]) {
+      const registry = new BackendRegistry({ moves, clock: { nowMs: () => 0 } });
+      for (const id of ["a", "b"]) registry.add(backend(id));
+      const [first, second] = ["a", "a"].map((preferredId) => {
+        const given = arrival({ preferredId });
+        registry.acquire(given);
+        return registry.trajectory(given.jobId);
+      });
+      if (!first || !second) throw new Error("they were just placed");
+      for (const trajectory of [first, second]) {
+        registry.advance(trajectory, 30_000, 1_000);
+        trajectory.turnsHere = 4;
+      }
+      expect(registry.relieve(first)?.backend.id ?? null).toBe(moves ? "b" : null);
+      expect(registry.relieve(second)).toBeNull();
+      expect(registry.list().map(({ contextTokens }) => contextTokens)).toEqual(
+        moves ? [30_000, 30_000] : [60_000, 0],
+      );
+      expect(registry.decisions.last(1)).toMatchObject(
+        moves
+          ? [{ jobId: first.jobId, from: "a", backendId: "b", scores: [{ score: 60_000 }, {}] }]
+          : [],
+      );
+    }
   });
 
   test("moves with all its weight, and the log says from where and why", () => {

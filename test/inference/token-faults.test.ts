@@ -31,7 +31,7 @@ describe.each(RUNGS)("by %s", (rung, wire) => {
     ["lengths", "token_invariant"],
     ["nan", "token_invariant"],
     ["bad_ids", "token_invariant"],
-  ])("the fault %p ends as %p, and the next call does not notice", async (fault, outcome) => {
+  ])("P13: the fault %p ends as %p, and the next call does not notice", async (fault, outcome) => {
     await using simulator = await startSimulator({
       policy: { kind: "echo" },
       wire,

@@ -47,6 +47,21 @@ describe("a call", () => {
     await waitFor(() => t.desk.granted === 0, "the leases to come back");
   });
 
+  test("waits while the memory of its backend is full of the contexts of elder rollouts", async () => {
+    await using t = balanceSetup();
+    t.registry.add((await t.simulate("a")).backend);
+    const [elder, younger] = [t.rollout(), t.rollout()];
+    for (const rollout of [elder, younger]) await rollout.turn("hello");
+    const entry = t.registry.get("a");
+    const contextTokens = t.registry.trajectory(elder.jobId)?.contextTokens ?? 0;
+    if (entry) entry.kvTokens = 1.5 * contextTokens;
+    const waiting = younger.turn("hello");
+    await elder.turn("hello");
+    expect([t.desk.waiting, t.desk.granted]).toEqual([1, 0]);
+    elder.end();
+    expect((await waiting).backendId).toBe("a");
+  });
+
   test("that fails is tried again there, then elsewhere, where its rollout stays", async () => {
     await using t = balanceSetup();
     const bad = await t.simulate("bad");

@@ -42,7 +42,7 @@ function setup() {
   };
 }
 
-test("jobs that were active start anew, what waited for INIT is as it was, what is over stays so", () => {
+test("P6: jobs that were active start anew, what waited for INIT is as it was, what is over stays so", () => {
   using t = setup();
   t.put("waiting", []);
   t.put("in INIT", [STARTED]);

@@ -126,6 +126,7 @@ function submission(
     totalMs = HOUR,
     numAttempts = 1,
     evalFromRecord = false,
+    scoredInFresh = false,
     image = null as string | null,
   } = {},
 ): Submission {
@@ -140,6 +141,7 @@ function submission(
       bodySha256: body,
       taskKind: "fake",
       usesSandbox: sandbox,
+      scoredInFresh,
       needsBackend: sandbox,
       image,
       instance: "{}",
@@ -157,9 +159,9 @@ function handle(id: string): SandboxHandle {
 describe("submitting", () => {
   test("the same id with the same body is the same job; with another body nothing is accepted", async () => {
     await using t = setup();
-    expect(await t.scheduler.submit([submission("a")])).toEqual([{ id: "a", created: true }]);
-    expect(await t.scheduler.submit([submission("a"), submission("b")])).toEqual([
-      { id: "a", created: false },
+    expect(await t.scheduler.submit([submission("a")])).toMatchObject([{ id: "a", created: true }]);
+    expect(await t.scheduler.submit([submission("a"), submission("b")])).toMatchObject([
+      { id: "a", created: false, job: null },
       { id: "b", created: true },
     ]);
     const conflict = t.scheduler.submit([submission("c"), submission("a", { body: "y" })]);
@@ -291,6 +293,37 @@ describe("the stages", () => {
     // This one can't be had: its job fails, and the next of its image tries.
     fail(x1);
     await waitFor(() => t.state("x2") === "init/active", "the turn of an image's next job");
+  });
+
+  test("also where only EVAL starts one, and not where RUN has left it one", async () => {
+    const imageOnNode = () => null;
+    await using t = setup({ slots: 1, queued: 9, imageOnNode });
+    const scored = { evalFromRecord: true, scoredInFresh: true };
+    const of = (image: string, ...ids: string[]) =>
+      ids.map((id) => submission(id, { ...scored, image }));
+    const plain = submission("plain", { evalFromRecord: true, image: "slow" });
+    await t.scheduler.submit([...of("slow", "s1", "s2", "s3"), plain, ...of("other", "o1")]);
+    for (const [index, id] of ["s1", "s2", "s3", "plain", "o1"].entries()) {
+      for (const stage of ["init", "run"] as const) {
+        const start = (await t.started(stage, index + 1))[index] as StartStage;
+        expect(start.jobId).toBe(id);
+        const left = stage === "run" && id === "s3" ? { handle: handle("s3") } : {};
+        t.thread(stage).finish(start, left);
+      }
+    }
+    // An image's first job holds no slot, so that who needs no image has that.
+    const [s1, plainEval] = (await t.started("eval", 2)) as [StartStage, StartStage];
+    expect([s1.jobId, plainEval.jobId]).toEqual(["s1", "plain"]);
+    t.thread("eval").finish(plainEval);
+    const o1 = (await t.started("eval", 3))[2];
+    const waiting = [t.state("s2"), t.state("s3")];
+    expect([o1?.jobId, ...waiting]).toEqual(["o1", "eval/pending", "eval/pending"]);
+    // From here on it takes the slot. The next of its image finds that free, the third has a sandbox.
+    found(t.thread("eval"), s1);
+    t.thread("eval").finish(s1);
+    const s2 = (await t.started("eval", 4))[3] as StartStage;
+    t.thread("eval").finish(s2, { error: BROKEN });
+    expect((await t.started("eval", 5))[4]).toMatchObject({ jobId: "s3", handle: handle("s3") });
   });
 
   test("the level of a job's sandbox is booked with it, and stays when the sandbox is gone", async () => {

@@ -4,6 +4,7 @@ import { fieldPath } from "../../src/lib/field-path.ts";
 import { canonicalJson, parseBody } from "../../src/protocol/parse.ts";
 import { submitSchema } from "../../src/protocol/rollout.ts";
 import { failureOf } from "../support/failure.ts";
+import { randomFrom } from "../support/random.ts";
 
 const ECHO = { instance: { data_source: "echo" } };
 
@@ -95,4 +96,27 @@ describe("canonical JSON", () => {
     expect(JSON.parse(canonicalJson(JSON.parse(text)))).toEqual(JSON.parse(text));
     expect(canonicalJson(JSON.parse(text))).toContain('"__proto__":{"a":2,"b":1}');
   });
+});
+
+test("a canonical text is the one that digests of earlier versions were made of", () => {
+  const byReplacer = (value: unknown) =>
+    JSON.stringify(value, (_key, inner) =>
+      typeof inner === "object" && inner !== null && !Array.isArray(inner)
+        ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)))
+        : inner,
+    );
+  const random = randomFrom(7);
+  const keys = ["b", "a", "10", "9", "é", "Z", "", "__proto__", "toString", "\ud83d\ude00"];
+  const value = (depth: number): unknown => {
+    const kind = Math.floor(random() * (depth > 3 ? 4 : 6));
+    if (kind < 4) return [null, true, random(), "x"][kind];
+    const items = Array.from({ length: Math.floor(random() * 4) }, () => value(depth + 1));
+    if (kind === 4) return items;
+    return Object.fromEntries(items.map((it) => [keys[Math.floor(random() * keys.length)], it]));
+  };
+  for (let round = 0; round < 2000; round++) {
+    const one = value(0);
+    expect(canonicalJson(one)).toBe(byReplacer(one));
+  }
+  expect(canonicalJson({ b: undefined, a: [undefined] })).toBe('{"a":[null]}');
 });

@@ -1,7 +1,11 @@
 import { expect, test } from "bun:test";
-import type { JobLife } from "../../src/jobs/job.ts";
-import { type RolloutView, viewRollout } from "../../src/protocol/view.ts";
+import type { JobLife } from "../../src/jobs/life.ts";
+import { type RolloutView, viewAccepted, viewRollout } from "../../src/protocol/view.ts";
+import type { NewRow } from "../../src/store/job-table.ts";
+import { Store } from "../../src/store/store.ts";
 import type { JobRow } from "../../src/store/tables.ts";
+import { jobAfter, ROW } from "../support/jobs.ts";
+import { tempDir } from "../support/temp-dir.ts";
 
 const LIFE: JobLife = {
   numAttempts: 3,
@@ -159,4 +163,24 @@ test("an end is shown only while it is under way", () => {
     ["active", "cancel"],
     ["cancelled", null],
   ]);
+});
+
+test("a rollout is shown as it was accepted just as it is shown when its row is read", () => {
+  using dir = tempDir();
+  using store = new Store(dir.path);
+  const outcome = '{"stop_reason":"finish","final_message":"5","turns":2}';
+  const rows: Partial<NewRow>[] = [
+    {},
+    { labels: { step: "7" }, priority: -3, client: "peer" },
+    { leaseMs: 5000, callbackUrl: "http://a/" },
+    { rescore: { of: "other", outcome } },
+  ];
+  for (const [index, given] of rows.entries()) {
+    const job = jobAfter(`job-${index}`);
+    const row = { ...ROW, ...given };
+    store.insertJob(job, row);
+    const read = store.jobById(job.id);
+    // As text, because the answer is one: the order of the fields is the same too.
+    expect(JSON.stringify(viewAccepted(job, row))).toBe(JSON.stringify(read && viewRollout(read)));
+  }
 });

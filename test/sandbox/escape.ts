@@ -90,7 +90,7 @@ export function escapeTests(driver: DriverName): void {
 
   // ---- files ----
 
-  test("no file of the host, of the service or of a neighbour is anywhere in the tree", async () => {
+  test("P14: no file of the host, of the service or of a neighbour is anywhere in the tree", async () => {
     const { stdout } = await sh(`find / -name '${HIDDEN}' 2>/dev/null; echo looked`);
     expect(stdout).toBe("looked\n");
   });

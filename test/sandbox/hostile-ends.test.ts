@@ -24,7 +24,7 @@ function stoppedBelow(root: number): number {
 }
 
 describe.each(DRIVERS)("%s:", (driver) => {
-  test("processes that have stopped end with the sandbox, also where they are asked first", async () => {
+  test("P7: processes that have stopped end with the sandbox, also where they are asked first", async () => {
     for (const graceMs of [0, 200]) {
       await using bundle = await setup(driver);
       const sandbox = await bundle.open();

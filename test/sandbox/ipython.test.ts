@@ -24,6 +24,20 @@ Picture(1)`;
   expect((await python.run("1", EXEC)).images).toEqual([]);
 });
 
+test("IPython's own syntax means what it means there", async () => {
+  await using bundle = await setup("bubblewrap");
+  const python = await (await bundle.open()).python({ startTimeoutMs: 20_000 });
+  const run = async (code: string) => (await python.run(code, EXEC)).output;
+  expect(await run("made = !echo made\nmade")).toBe("['made']\n");
+  expect(await run("%cd -q /usr\n!pwd")).toBe("/usr\n");
+  expect(await run("if True:\n    !pwd")).toBe("/usr\n");
+  expect(await run("pwd")).toBe("'/usr'\n");
+  expect(await run("/abs -3")).toBe("3\n");
+  expect(await run("x = 7\nx?")).toContain("Type:");
+  expect(await run("x % 4, x != 7")).toBe("(3, False)\n");
+  expect(await run("(_, In[-2])")).toBe("((3, False), 'x % 4, x != 7')\n");
+});
+
 test("an image without Python, or without bash, is named as the reason", async () => {
   await using bundle = await setup("bubblewrap");
   const sandbox = await bundle.open();

@@ -26,7 +26,7 @@ const WITHOUT_NETWORK = `exec unshare --user --map-root-user sh -c \
 
 /** What becomes of the level on nodes that give less. */
 export function levelTests(driver: DriverName): void {
-  test("a node that gives everything is at level A, and the handle says so", async () => {
+  test("P19: a node that gives everything is at level A, and the handle says so", async () => {
     await using bundle = await setup(driver, { minIsolation: "A" });
     expect((await bundle.start()).isolation).toBe("A");
   });

@@ -145,12 +145,11 @@ test("an id that is none of the stream's is refused", async () => {
   }
 });
 
-test("a reader that takes nothing is cut, although it stays connected", async () => {
-  await using t = setup({ slowReaderMs: 100 });
-  using dir = tempDir();
+/** A log without an end, which no buffer on the way holds, and one reader of it that takes nothing. */
+async function neverReading(t: Setup, way: "TCP" | "socket") {
+  const dir = tempDir();
   await submit(t, ["a"]);
   await t.send("GET", "/v1/rollouts/a?wait_ms=20000");
-  // A log without an end, which no buffer on the way holds.
   const list = t.store.list.bind(t.store);
   t.store.list = (filter) => {
     const page = list({ ...filter, after: 0 });
@@ -167,11 +166,50 @@ test("a reader that takes nothing is cut, although it stays connected", async ()
   const socket = dir.file("s.sock");
   const service = await listenOn(watched, { host: "127.0.0.1", port: 0, socket, ...nobody });
   const { port, host } = new URL(service.url);
-  const reader = connect(Number(port), "127.0.0.1").pause();
+  const to = way === "TCP" ? { port: Number(port), host: "127.0.0.1" } : { path: socket };
+  const reader = connect(to).pause();
   reader.write(`GET /v1/events?after=0 HTTP/1.1\r\nhost: ${host}\r\n\r\n`);
-  await gone.promise;
-  const closed = once(reader, "close");
-  reader.destroy();
-  await closed;
-  await service.stop();
+  return {
+    reader,
+    gone: gone.promise,
+    async [Symbol.asyncDispose]() {
+      const closed = reader.closed ? null : once(reader, "close");
+      reader.destroy();
+      await closed;
+      await service.stop();
+      dir[Symbol.dispose]();
+    },
+  };
+}
+
+test("P10: a reader by TCP that takes nothing is cut, although it stays connected", async () => {
+  await using t = setup({ slowReaderMs: 100 });
+  await using slow = await neverReading(t, "TCP");
+  await slow.gone;
+}, 30_000);
+
+// Bun has no timeout for connections of a Unix socket: there one stays open as long as its process, which is ours, does.
+test("P10: for a reader by the socket that takes nothing its stream is ended, and no more is kept", async () => {
+  await using t = setup({ slowReaderMs: 100 });
+  await using slow = await neverReading(t, "socket");
+  const free = async () => {
+    // Two streams are allowed.
+    const streams = [1, 2].map(() => t.app.request("/v1/events", {}, t.env));
+    const opened = (await Promise.all(streams)).filter(({ ok }) => ok);
+    for (const { body } of opened) await body?.cancel();
+    return opened.length;
+  };
+  await waitFor(async () => (await free()) === 1, "its stream");
+  await waitFor(async () => (await free()) === 2, "the end of it");
+  let [bytes, tail] = [0, ""];
+  const ended = Promise.withResolvers<void>();
+  slow.reader.on("data", (chunk: Buffer) => {
+    bytes += chunk.length;
+    // The last chunk of a body in chunks.
+    tail = (tail + chunk.toString().slice(-5)).slice(-5);
+    if (tail === "0\r\n\r\n") ended.resolve();
+  });
+  slow.reader.resume();
+  await ended.promise;
+  expect(bytes).toBeLessThan(4_000_000);
 }, 30_000);

@@ -74,7 +74,7 @@ describe("the table takes", () => {
   });
 });
 
-describe("the table refuses", () => {
+describe("P5: the table refuses", () => {
   test.each([
     ["an unknown stage", { ...PENDING, stage: "done" }],
     ["an unknown state", { ...PENDING, state: "paused" }],

@@ -13,7 +13,7 @@ test("below the floor no new work is taken; the ballast goes when an end would h
   // What the ballast takes of the disk, as a small disk would show it.
   const free = () => disk.free - (existsSync(ballast) ? statSync(ballast).size : 0);
   const limits = { floorBytes: 20 * MB, ballastBytes: 8 * MB };
-  using room = new DiskRoom(dir.path, limits, (state) => states.push(state), free);
+  using room = new DiskRoom(dir.path, limits, (state) => states.push(state), free, 0);
   expect([room.forWork(), room.forTick(0), existsSync(ballast)]).toEqual([true, true, true]);
   disk.free = 20 * MB;
   expect([room.forWork(), room.forTick(0), existsSync(ballast)]).toEqual([false, true, true]);

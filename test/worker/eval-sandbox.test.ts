@@ -65,6 +65,15 @@ describe("an EVAL that works in a fresh sandbox", () => {
     expect([error, verdict]).toEqual([REFUSED.toBody(), null]);
   });
 
+  test("gets none from RUN whose image RUN would have to wait for", async () => {
+    using _ = evaluatingIn("fresh");
+    const asked: string[] = [];
+    const t = setup([ANSWER], { isOnNode: (image) => asked.push(image) === 0 });
+    expect(await t.run(startOf("run"))).toMatchObject({ handle: null, error: null });
+    expect([asked, t.events]).toEqual([["/images/default"], ["attach s1", "end s1"]]);
+    expect((await t.run(startOf("eval", { handle: null }))).verdict?.reward).toBe(1);
+  });
+
   test("that dies under the verifier is the sandbox's failure and no reward", async () => {
     using _ = evaluatingIn("fresh");
     const t = setup();

@@ -97,6 +97,7 @@ export function setup(script: Scripted[] = [], changes: Partial<StageParts> = {}
         return fakeHandle(made);
       },
     },
+    isOnNode: () => true,
     images: { acquire: async (path) => ({ path, digest: null, lock: null }) },
     async attach({ id }: SandboxHandle) {
       events.push(`attach ${id}`);

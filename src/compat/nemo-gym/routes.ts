@@ -58,12 +58,11 @@ export function gymRoutes(parts: GymParts): Hono<ServerEnv> {
     }),
   );
 
-  app.get("/global_config_dict_yaml", (c) => c.json(configYaml(hostOf(c))));
+  app.get("/global_config_dict_yaml", (c) => c.json(configYaml(addressOf(c))));
 
   app.get("/server_instances", (c) => {
-    const { host, port } = hostOf(c);
+    const { host, port, url } = addressOf(c);
     const name = { process_name: AGENT, name: AGENT, server_type: "responses_api_agents" };
-    const url = `http://${host}:${port}`;
     return c.json([{ ...name, host, port, url, pid: process.pid, entrypoint: null }]);
   });
 
@@ -112,7 +111,8 @@ function configYaml({ host, port }: { host: string; port: number }): string {
 }
 
 /** The address by which the caller reached this service, which is one that it can reach again. */
-function hostOf(c: Context): { host: string; port: number } {
-  const { hostname, port } = new URL(c.req.url);
-  return { host: hostname, port: Number(port || 80) };
+function addressOf(c: Context): { host: string; port: number; url: string } {
+  const { protocol, hostname, port: named } = new URL(c.req.url);
+  const port = Number(named || (protocol === "https:" ? 443 : 80));
+  return { host: hostname, port, url: `${protocol}//${hostname}:${port}` };
 }

@@ -1,23 +1,52 @@
-/** Of its memory so much is planned with; the rest is for what grows beyond what is expected. */
-const PLANNED_SHARE = 0.9;
+/**
+ * A backend takes on what may come to so many times its memory. Few are at their longest together, and more often than
+ * not some are over before; where it comes to too much the youngest wait (`isHeld`).
+ */
+const PLANNED_SHARE = 1.5;
+/** So much of the memory may be in use; the rest is for what running calls sample. */
+const HELD_SHARE = 0.95;
 
-type Memory = {
-  /** For keys and values; null where it is not known. */
-  kvTokens: number | null;
-  live: number;
-  /** Tokens of the contexts of those that live there. */
-  contextTokens: number;
-};
+/** A context that is in memory, and by how much it is expected to grow yet. Units: tokens. */
+export type Growing = { contextTokens: number; growthTokens: number };
+
+/** Whether a backend may take on one more, beside those that live there. */
+export function hasRoom(kvTokens: number, living: readonly Growing[], newcomer: Growing): boolean {
+  return living.length === 0 || peakOf([...living, newcomer]) <= PLANNED_SHARE * kvTokens;
+}
 
 /**
- * Whether the contexts of one more trajectory fit beside those that live there. Trajectories that together
- * outgrow the memory throw each other's prefixes out of it between their turns, and each turn is then computed
- * from its beginning. They do not peak together: of what each is expected to grow yet, half is counted.
- *
- * @param finalContext how long contexts are in the end, on average
+ * Whether a context is among those that an engine's memory holds, the eldest first. Where they have outgrown it the
+ * others wait, because if all went on each would find its prefix thrown out by another and be computed from its
+ * beginning, turn after turn. The eldest goes on always, and one that is left alone for long does not count.
  */
-export function hasRoom({ kvTokens, live, contextTokens }: Memory, finalContext: number): boolean {
-  if (kvTokens === null || live === 0) return true;
-  const growth = Math.max(0, live * finalContext - contextTokens) / 2;
-  return contextTokens + growth + finalContext / 2 <= PLANNED_SHARE * kvTokens;
+export function isHeld<T extends { contextTokens: number }>(
+  kvTokens: number,
+  eldestFirst: Iterable<T>,
+  one: T,
+  isLeftAlone: (other: T) => boolean,
+): boolean {
+  let together = 0;
+  for (const other of eldestFirst) {
+    if (other === one && together === 0) return true;
+    if (other !== one && isLeftAlone(other)) continue;
+    together += other.contextTokens;
+    if (together > HELD_SHARE * kvTokens) return false;
+    if (other === one) return true;
+  }
+  return true;
+}
+
+/** The most that contexts come to together which grow at one pace and are gone at their ends. */
+function peakOf(contexts: readonly Growing[]): number {
+  const byEnd = contexts.toSorted((a, b) => a.growthTokens - b.growthTokens);
+  let together = contexts.reduce((sum, { contextTokens }) => sum + contextTokens, 0);
+  let peak = together;
+  let grown = 0;
+  for (const [gone, { contextTokens, growthTokens }] of byEnd.entries()) {
+    together += (growthTokens - grown) * (byEnd.length - gone);
+    grown = growthTokens;
+    peak = Math.max(peak, together);
+    together -= contextTokens + growthTokens;
+  }
+  return peak;
 }

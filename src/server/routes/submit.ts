@@ -2,7 +2,7 @@ import { type Context, Hono } from "hono";
 import { inField, parseBody } from "../../protocol/parse.ts";
 import { submitQuery } from "../../protocol/queries.ts";
 import { type RolloutRequest, rolloutRequestSchema, submitSchema } from "../../protocol/rollout.ts";
-import { viewRollout } from "../../protocol/view.ts";
+import { viewAccepted, viewRollout } from "../../protocol/view.ts";
 import type { JobRow } from "../../store/tables.ts";
 import { readJson } from "../body.ts";
 import type { ServerEnv, ServerParts } from "../parts.ts";
@@ -16,8 +16,9 @@ export function submitRoutes(parts: ServerParts) {
     const { requests, single, waitMs, dryRun } = await readSubmit(c, parts.maxBodyBytes);
     const submissions = requests.map((request, index) =>
       inField(single ? "" : `rollouts[${index}]`, () => {
-        const { job, row } = parts.accept(request);
-        return { job, row: { ...row, client: c.env.client } };
+        const submission = parts.accept(request);
+        submission.row.client = c.env.client;
+        return submission;
       }),
     );
     if (dryRun) {
@@ -34,10 +35,12 @@ export function submitRoutes(parts: ServerParts) {
         submitted.map(({ id }) => id),
         waitMs,
       );
-    const rollouts = submitted.map(({ id, created }) => ({
-      ...viewRollout(store.jobById(id) as JobRow),
-      created,
-    }));
+    const rollouts = submitted.map(({ id, created, job }, index) => {
+      const row = submissions[index]?.row;
+      const isAsAccepted = job !== null && row !== undefined && waitMs <= 0;
+      const view = isAsAccepted ? viewAccepted(job, row) : viewRollout(store.jobById(id) as JobRow);
+      return { ...view, created };
+    });
     const status = submitted.some(({ created }) => created) ? 201 : 200;
     return single ? c.json(rollouts[0], status) : c.json({ rollouts }, status);
   });

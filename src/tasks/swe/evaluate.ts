@@ -1,20 +1,15 @@
-import { ServiceError } from "../../errors.ts";
 import type { Sandbox } from "../../sandbox/sandbox.ts";
 import type { Outcome } from "../../trajectory/record.ts";
 import type { Verdict } from "../../verifiers/verdict.ts";
 import { judge, leftText, MAX_LOG_BYTES, type TestRun, zero } from "./judge.ts";
 import { joinPatch, PatchError, type PatchFile, parsePatch } from "./patch.ts";
-import { makeProbes, type Probes } from "./probes.ts";
+import { placeTests } from "./place-tests.ts";
 import { addsAlwaysEqual, applicable, type Left } from "./protected.ts";
-import { GIT_ENV, prepareRepository } from "./repository.ts";
+import { applyPatch, GIT_ENV, prepareRepository } from "./repository.ts";
 import type { SweInstance } from "./row.ts";
-import { patchFiles } from "./test-plan.ts";
-
-const APPLY_LIMIT_MS = 120_000;
-const MAX_TEST_FILE_BYTES = 16 << 20;
+import { patchFiles, type TestPlan } from "./test-plan.ts";
 
 const SOLUTION_FILE = "/tmp/.rollout/solution.patch";
-const TESTS_FILE = "/tmp/.rollout/tests.patch";
 
 /** Puts the image's own Python environment first, as the benchmarks' images have it. */
 export const ENVIRONMENT = `for __bin in /opt/miniconda3/envs/testbed/bin "$PWD/.venv/bin"; do
@@ -40,12 +35,19 @@ export async function evaluateChange(
   const chosen = choose(instance, patch);
   if ("rule" in chosen) return chosen;
   await prepareRepository(instance, sandbox, false, signal);
-  const probes = await placeTests(instance, sandbox, signal);
-  const refused = await apply(SOLUTION_FILE, joinBytes(chosen.apply), instance, sandbox, signal);
+  const changed = new Set(chosen.apply.flatMap(({ path, from = path }) => [path, from]));
+  const placed = await placeTests(instance, changed, sandbox, signal);
+  const solution = joinBytes(chosen.apply);
+  // They touch no file in common.
+  const [probes, refused] = await Promise.all([
+    placed.probes(),
+    applyPatch(SOLUTION_FILE, solution, instance.folder, sandbox, signal),
+  ]);
   if (refused !== null) {
     return zero("patch_does_not_apply", `The change does not apply: ${refused}`);
   }
-  return judge(instance, await runTests(instance, sandbox, signal), probes, chosen.left);
+  const run = await runTests(instance.folder, placed.tests, sandbox, signal);
+  return judge(instance, run, probes, chosen.left);
 }
 
 /** What RUN took. Bytes that are no text come beside it, so that none is lost. */
@@ -84,69 +86,13 @@ function choose(instance: SweInstance, patch: Buffer): Chosen | Verdict {
   return chosen;
 }
 
-/** The row's tests, and ours beside them. A script of the row's own brings its tests itself. */
-async function placeTests(
-  instance: SweInstance,
-  sandbox: Sandbox,
-  signal: AbortSignal,
-): Promise<Probes | null> {
-  const { tests, testPatch, folder } = instance;
-  if ("script" in tests) return null;
-  if (testPatch !== "") {
-    const refused = await apply(TESTS_FILE, Buffer.from(testPatch), instance, sandbox, signal);
-    if (refused !== null) {
-      const message = `the row's test_patch does not apply to its image: ${refused}`;
-      throw new ServiceError("instance_invalid", message, { mend: "check base_commit and image" });
-    }
-  }
-  if (!instance.probes || !("lists" in instance.grading)) return null;
-  const probes = makeProbes(tests.format, instance.grading.lists.failToPass);
-  for (const [file, text] of probes?.appended ?? []) {
-    await appendTo(`${folder}/${file}`, text, sandbox, signal);
-  }
-  return probes;
-}
-
-/** @throws ServiceError `instance_invalid` where the row names a test of a file that is not there. */
-async function appendTo(
-  path: string,
-  text: string,
-  sandbox: Sandbox,
-  signal: AbortSignal,
-): Promise<void> {
-  try {
-    const content = Buffer.from(await sandbox.readFile(path, MAX_TEST_FILE_BYTES, signal));
-    const whole = Buffer.concat([content, Buffer.from(text)]);
-    await sandbox.writeFile(path, whole, 0o644, signal);
-  } catch (error) {
-    signal.throwIfAborted();
-    const message = `FAIL_TO_PASS names a test of ${path}: ${(error as Error).message}`;
-    throw new ServiceError("instance_invalid", message, { cause: error });
-  }
-}
-
-/** Null where it applied; else why not. */
-async function apply(
-  path: string,
-  patch: Buffer,
-  { folder }: SweInstance,
-  sandbox: Sandbox,
-  signal: AbortSignal,
-): Promise<string | null> {
-  await sandbox.writeFile(path, patch, 0o600, signal);
-  const git = ["git", "-c", "core.hooksPath=/dev/null", "apply", "--whitespace=nowarn", path];
-  const options = { timeoutMs: APPLY_LIMIT_MS, maxOutputBytes: 2000, env: GIT_ENV, signal };
-  const { exitCode, stderr } = await sandbox.exec(git, { ...options, cwd: folder });
-  await sandbox.exec(["rm", "-f", path], options);
-  return exitCode === 0 ? null : stderr.trim().replace(/\s+/g, " ");
-}
-
 /**
  * The log comes through a pipe and not by a file in the sandbox: what has been printed can't be taken back, by
  * whatever the change has left running.
  */
 async function runTests(
-  { folder, tests }: SweInstance,
+  folder: string,
+  tests: TestPlan,
   sandbox: Sandbox,
   signal: AbortSignal,
 ): Promise<TestRun> {

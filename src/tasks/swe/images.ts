@@ -27,8 +27,14 @@ function fieldsOf({ id, repo, version, image }: SweInstance): Record<string, str
   };
 }
 
-/** Rows name images as Docker does; a path, another kind of reference, and a name of `rolloutd images` stay. */
+/**
+ * Rows name images as Docker does; a path, another kind of reference, and a name of `rolloutd images` stay. Earlier rows of
+ * SWE-smith leave out whose images they are, and how Docker Hub spells `__`.
+ */
 function referenceOf(image: string): string {
+  if (/^swesmith\.x86_64\.[^/:]+$/.test(image)) {
+    return `docker://jyangballin/${image.replaceAll("__", "_1776_")}`;
+  }
   const stays = image.startsWith("/") || image.includes("://") || !image.includes("/");
   return stays ? image : `docker://${image}`;
 }

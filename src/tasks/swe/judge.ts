@@ -28,16 +28,17 @@ export function judge(
   if (Buffer.byteLength(log) >= MAX_LOG_BYTES) {
     return zero("log_too_large", `The tests printed more than ${MAX_LOG_BYTES} bytes.${note}`);
   }
-  if (probes && !probesHold(log, tests.format, probes)) {
-    const reason = "Tests of ours that ran along did not come out as they have to";
-    const cause = "the runner broke off, or was tampered with";
-    return zero("probes_failed", `${reason}: ${cause}. The log ends: ${tail(log)}${note}`);
-  }
   if ("expected" in grading) return matches(log, grading.expected, note);
   // The script's own exit code is that of its last line, and our probes make the runner's 1.
   const trusted = "script" in tests || probes ? null : exitCode;
   const { resolved, rule, reason } = gradeTests(log, trusted, tests.format, grading.lists);
   if (!resolved) return zero(rule, `${reason}${note}`);
+  if (probes && !probesHold(log, tests.format, probes)) {
+    const said =
+      "The tests pass, but those of ours that ran along did not come out as they have to";
+    const cause = "the runner broke off, or was tampered with";
+    return zero("probes_failed", `${said}: ${cause}. The log ends: ${tail(log)}${note}`);
+  }
   return { reward: 1, rule, reason: `${reason}${note}` };
 }
 

@@ -6,6 +6,7 @@ import type { SweInstance } from "./row.ts";
 
 const PREPARE_LIMIT_MS = 300_000;
 const EXTRACT_LIMIT_MS = 120_000;
+const APPLY_LIMIT_MS = 120_000;
 const MAX_MESSAGE_BYTES = 4_000;
 
 /** A larger change is no answer to an issue. */
@@ -100,4 +101,20 @@ export async function extractPatch(
     // A file that can't be written or read, or a program that is gone.
     return { patch: null, flags: [`patch_not_extracted: ${(error as Error).message}`] };
   }
+}
+
+/** By way of a file in the sandbox. Null where it applied; else why not. */
+export async function applyPatch(
+  path: string,
+  patch: Buffer,
+  folder: string,
+  sandbox: Sandbox,
+  signal: AbortSignal,
+): Promise<string | null> {
+  await sandbox.writeFile(path, patch, 0o600, signal);
+  const git = ["git", "-c", "core.hooksPath=/dev/null", "apply", "--whitespace=nowarn", path];
+  const options = { timeoutMs: APPLY_LIMIT_MS, maxOutputBytes: 2000, env: GIT_ENV, signal };
+  const { exitCode, stderr } = await sandbox.exec(git, { ...options, cwd: folder });
+  await sandbox.exec(["rm", "-f", path], options);
+  return exitCode === 0 ? null : stderr.trim().replace(/\s+/g, " ");
 }

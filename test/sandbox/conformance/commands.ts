@@ -83,7 +83,7 @@ export function commandTests(setup: Setup): void {
     expect(await deaf).toMatchObject({ exitCode: 0 });
   });
 
-  test("of a flood both ends are kept, the cut is stated and memory stays flat", async () => {
+  test("P8: of a flood both ends are kept, the cut is stated and memory stays flat", async () => {
     await using bundle = await setup();
     const sandbox = await bundle.open();
     const before = process.memoryUsage.rss();

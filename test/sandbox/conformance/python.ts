@@ -58,6 +58,56 @@ export function pythonTests(setup: Setup): void {
     expect((await it.run(code)).output).toBe("1\n2\n3\n4\n");
   });
 
+  test("whoever prints, in whatever way, prints in turn, and to where the descriptor leads", async () => {
+    await using it = await pythonOf(setup);
+    const code = `import os, subprocess, sys, threading
+print(1)
+os.write(1, b'2\\n')
+if os.fork() == 0:
+    print(3)
+    os._exit(0)
+os.wait()
+thread = threading.Thread(target=print, args=(4,))
+thread.start()
+thread.join()
+subprocess.run(['echo', '5'], stdout=sys.stdout)
+sys.stdout.buffer.write(b'6\\n')
+sys.stdout.flush()
+print(7, file=sys.stderr)
+kept = os.dup(1)
+os.dup2(os.open('hidden', os.O_CREAT | os.O_RDWR), 1)
+print('into the file')
+os.dup2(kept, 1)
+print(8, open('hidden').read())`;
+    expect((await it.run(code)).output).toBe("1\n2\n3\n4\n5\n6\n7\n8 into the file\n\n");
+  });
+
+  test("what was printed outlives the interpreter, and what comes late belongs to no cell", async () => {
+    await using it = await pythonOf(setup);
+    const ends = "import os, time; print('begun'); time.sleep(0.3); os._exit(3)";
+    expect(await it.run(ends)).toMatchObject({ output: "begun\n", restarted: true });
+    const later = `import threading, time
+def show():
+    time.sleep(0.1)
+    print('late')
+    done.set()
+done = threading.Event()
+threading.Thread(target=show).start()`;
+    expect(await it.run(later)).toMatchObject({ output: "" });
+    expect(await it.sandbox.exec(["sleep", "0.3"], EXEC)).toMatchObject({ exitCode: 0 });
+    expect(await it.run("done.wait()")).toMatchObject({ output: "True\n" });
+  });
+
+  test("an interrupt of a cell that prints all the time leaves the session whole", async () => {
+    await using it = await pythonOf(setup);
+    const flood = "n = 0\nwhile True:\n    print(n)\n    n += 1";
+    const late = await it.run(flood, { ...EXEC, timeoutMs: 300, maxOutputBytes: 10_000_000 });
+    expect(late).toMatchObject({ timedOut: true, restarted: false });
+    const numbers = late.output.split("\n").slice(0, 1000).map(Number);
+    expect(numbers).toEqual(Array.from({ length: 1000 }, (_, i) => i));
+    expect(await it.run("n > 1000")).toMatchObject({ output: "True\n", restarted: false });
+  });
+
   test("of much output both ends are kept and the cut is stated", async () => {
     await using it = await pythonOf(setup);
     const code = "print('first'); print('x' * 50_000_000); print('last')";

@@ -107,6 +107,10 @@ describe("a row as published", () => {
   test("of SWE-smith: the patch is the bug, and the tests' files are hidden", () => {
     const { test_patch: _, ...rest } = ROW;
     const lists = { FAIL_TO_PASS: ["tests/test_b.py::t"], PASS_TO_PASS: ["tests/test_a.py::t"] };
+    const early = { ...rest, ...lists, image_name: "swesmith.x86_64.a__b.95280573" };
+    expect(imageOf(parseSweRow(early), undefined)).toBe(
+      "docker://jyangballin/swesmith.x86_64.a_1776_b.95280573",
+    );
     expect(parseSweRow({ ...rest, ...lists, image_name: "swebench/swesmith.x" })).toMatchObject({
       collection: "swesmith",
       bug: PATCH,

@@ -6,7 +6,7 @@ import { type Bundle, EXEC, NO_ABORT, setup } from "../../sandbox/setup.ts";
 import { failureOf } from "../../support/failure.ts";
 import { evalContext } from "../../support/task-context.ts";
 import { evaluate, outcomeOf, prepared, rollOut } from "./setup.ts";
-import { SOLUTION, SOLVE, type Tally, tallyImage } from "./tally.ts";
+import { SOLUTION, SOLVE, scriptRow, type Tally, tallyImage } from "./tally.ts";
 
 let tally: Tally;
 let bundle: Bundle;
@@ -163,19 +163,7 @@ describe("EVAL", () => {
   });
 
   test("runs a row's own script, as rows of the fifth harness have it", async () => {
-    const { test_cmd: _, ...rest } = tally.row;
-    const script = `#!/bin/bash
-set -uxo pipefail
-cd /testbed
-git checkout ${tally.row.base_commit} tests/test_sums.py
-git apply -v - <<'EOF_114329324912'
-${tally.row.test_patch}EOF_114329324912
-: '>>>>> Start Test Output'
-python -m pytest -rA tests/test_sums.py
-: '>>>>> End Test Output'
-git checkout ${tally.row.base_commit} tests/test_sums.py
-`;
-    const row = { ...rest, eval_script: script };
+    const row = scriptRow(tally.row);
     expect(await evaluate(bundle, row, outcomeOf(SOLUTION))).toMatchObject({ reward: 1 });
     expect(await evaluate(bundle, row, outcomeOf(WRONG))).toMatchObject({ reward: 0 });
   });

@@ -46,6 +46,55 @@ export const SOLVE = `cat >/tmp/solution.patch <<'END'
 ${SOLUTION}END
 cd /testbed && git apply /tmp/solution.patch`;
 
+/** As `TEST_PATCH`, for unittest's own runner. */
+const UNITTEST_PATCH = `diff --git a/tests/test_even.py b/tests/test_even.py
+new file mode 100644
+--- /dev/null
++++ b/tests/test_even.py
+@@ -0,0 +1,12 @@
++import unittest
++
++from tally import median
++
++
++class EvenTest(unittest.TestCase):
++    def test_count(self):
++        self.assertEqual(median([4, 1, 2, 3]), 2.5)
++
++    def test_two(self):
++        with self.subTest("first"):
++            self.assertEqual(median([1, 2]), 1.5)
+`;
+
+/** The same issue, tested by unittest. */
+export function unittestRow(row: Row): Row {
+  const named = (name: string) => `${name} (tests.test_even.EvenTest.${name})`;
+  return {
+    ...row,
+    test_patch: UNITTEST_PATCH,
+    FAIL_TO_PASS: [named("test_count"), named("test_two")],
+    PASS_TO_PASS: [],
+    test_cmd: "python -m unittest -v",
+    log_parser: "parse_log_django",
+  };
+}
+
+/** The same row with a script of its own, as the benchmark's fifth harness writes it. */
+export function scriptRow({ test_cmd: _, ...row }: Row): Row {
+  const script = `#!/bin/bash
+set -uxo pipefail
+cd /testbed
+git checkout ${row.base_commit} tests/test_sums.py
+git apply -v - <<'EOF_114329324912'
+${row.test_patch}EOF_114329324912
+: '>>>>> Start Test Output'
+python -m pytest -rA tests/test_sums.py
+: '>>>>> End Test Output'
+git checkout ${row.base_commit} tests/test_sums.py
+`;
+  return { ...row, eval_script: script };
+}
+
 export type Tally = AsyncDisposable & { image: string; row: Row };
 
 /** The base image with the repository in it, made with the image's own git. */
