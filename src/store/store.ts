@@ -183,6 +183,7 @@ export class Store implements Disposable {
 
   /** Clients with jobs that wait for a stage, at most a thousand. */
   clientsWaiting(stage: Stage): string[] {
+    if (this.counts.waiting(stage) === 0) return [];
     return this.#statements.clientsWaiting.all(stage).map(({ client }) => client);
   }
 
