@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+import { descendantsOf } from "../src/lib/proc.ts";
 import type { GroupView } from "../src/protocol/group-view.ts";
 import { environment, sandboxFlags, serve, simulate, turn } from "../test/support/binary.ts";
 import { tempDir } from "../test/support/temp-dir.ts";
@@ -7,14 +9,19 @@ const ROLLOUTS = 64;
 const TARGET_MS = 100;
 const HOUR_MS = 3_600_000;
 
+const COMMAND = "sleep 1000";
+
 /** Half of the rollouts sit in a shell command and half in a call of the model, as seeds choose. */
 const VARIANTS = [
-  [turn("execute_bash", { command: "sleep 1000" })],
+  [turn("execute_bash", { command: COMMAND })],
   [{ content: "", delay_ms: HOUR_MS }],
 ];
 
-/** Time for the shells to have begun their commands after all rollouts are seen to run. */
-const SETTLE_MS = 1000;
+/** So long no further command has begun: all rollouts are where they are meant to be. */
+const QUIET_MS = 2000;
+const LOOK_MS = 100;
+/** Units of the times in /proc. */
+const TICK_MS = 10;
 
 /**
  * A group that is not needed any more, from the request to the freed slot of each of its rollouts: a row is final
@@ -47,9 +54,11 @@ export async function groupEnd(): Promise<void> {
     if (error) throw new Error(error.message);
     running = members.filter(({ rollout }) => rollout?.stage === "run").length;
   }
-  await Bun.sleep(SETTLE_MS);
+  await settled(service.pid);
+  const before = cpuMs(service.pid);
   const startMs = Date.now();
   const { members } = await call("DELETE", "/v1/groups/g?wait_ms=60000");
+  const spentMs = cpuMs(service.pid) - before;
   const times = members.map(({ rollout }) => Date.parse(rollout?.finished_at ?? "") - startMs);
   const p50 = percentile(times, 0.5);
   print({
@@ -62,4 +71,34 @@ export async function groupEnd(): Promise<void> {
     target: `p50 under ${TARGET_MS} ms`,
     met: p50 < TARGET_MS,
   });
+  const perRollout = spentMs / ROLLOUTS;
+  print({
+    ...{ bench: "group-end", case: "CPU of the service for one of them", n: ROLLOUTS },
+    ...{ p50: perRollout, p99: perRollout, unit: "ms" },
+  });
+}
+
+/** Resolves when no further rollout of a service comes to its command. */
+async function settled(pid: number): Promise<void> {
+  let commands = 0;
+  for (let sinceMs = performance.now(); performance.now() - sinceMs < QUIET_MS; ) {
+    await Bun.sleep(LOOK_MS);
+    const now = descendantsOf(pid).filter((it) => commandOf(it) === COMMAND).length;
+    if (now !== commands || now === 0) sinceMs = performance.now();
+    commands = now;
+  }
+}
+
+function commandOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ").trim();
+  } catch {
+    return "";
+  }
+}
+
+/** What a process has used of the processor, in all of its threads. */
+function cpuMs(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
+  return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
 }

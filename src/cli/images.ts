@@ -38,7 +38,7 @@ An image is unpacked once per node, into a cache that its services share; sandbo
 image and --image of the server are a NAME or a REF; what is not in the cache is unpacked at first use.
 
   REF     a SIF file, a tar (.gz, .zst, .xz) of a root file system, its folder,
-          docker-archive:FILE, oci-archive:FILE, or docker://, oras://, library://, https:// and an address
+          docker-archive:FILE, oci-archive:FILE, or docker://, oras://, library:// and an address
   list    size, last use, whether a sandbox uses it, and origin
   add     brings REF into the cache, also a folder (which a job would use in place), and names it; without
           --name by its last part. A registry is asked again, so that a newer image takes the name.

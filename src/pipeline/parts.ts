@@ -6,6 +6,7 @@ import type { Clock } from "../lib/clock.ts";
 import type { SandboxHandle } from "../sandbox/sandbox.ts";
 import type { NewRow } from "../store/job-table.ts";
 import type { Store } from "../store/store.ts";
+import type { JobRow } from "../store/tables.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { PoolWorker, SpawnWorker } from "./pool.ts";
 
@@ -29,6 +30,8 @@ export interface BackendChooser {
 export interface SandboxKeeper {
   /** SIGKILL at once: the last rung of the ladder. */
   kill(handle: SandboxHandle): void;
+  /** The first blow to one that its thread is told to end: quick, and no proof of anything. */
+  strike?(handle: SandboxHandle): void;
   /** Kills one that goes beyond its limits while nobody works in it; `crossed` also tells of its death. */
   watch(handle: SandboxHandle): Disposable & { readonly crossed: AbortSignal };
   /** Ends it and proves that nothing is left. Does not fail. */
@@ -94,6 +97,8 @@ export type SchedulerParts = {
 export type ActiveJob = {
   readonly seq: number;
   readonly client: string;
+  /** As it was when this stage, or one before it, began; for what does not change in an attempt. */
+  readonly row: JobRow;
   job: Job;
   readonly usesSandbox: boolean;
   /** What its sandbox is made from; empty: the service's default. */

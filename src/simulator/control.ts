@@ -121,14 +121,22 @@ export const tokenize: Handler = async ({ tokenizer, maxModelLen }, request) => 
   return Response.json({ count: tokens.length, max_model_len: maxModelLen, tokens });
 };
 
-const tokensSchema = z.object({ tokens: z.array(z.number().int().min(0)) });
+const tokensSchema = z.object({
+  tokens: z.array(z.number().int().min(0)),
+  skip_special_tokens: z.boolean().default(true),
+});
 
-export const detokenize: Handler = async ({ tokenizer }, request) => {
-  const parsed = tokensSchema.safeParse(await request.json().catch(() => null));
-  if (!parsed.success) return failure(400, "tokens: is missing", "tokens");
-  const prompt = tokenizer.decode(parsed.data.tokens);
-  return Response.json({ prompt, text: prompt });
-};
+/** SGLang's leaves out special tokens where it is not told otherwise; vLLM's shows them. */
+export const detokenize =
+  (isSglang: boolean): Handler =>
+  async ({ tokenizer }, request) => {
+    const parsed = tokensSchema.safeParse(await request.json().catch(() => null));
+    if (!parsed.success) return failure(400, "tokens: is missing", "tokens");
+    const { tokens, skip_special_tokens: skips } = parsed.data;
+    const whole = tokenizer.decode(tokens);
+    const text = isSglang && skips ? whole.replace(/<\|[a-z_]+\|>/g, "") : whole;
+    return Response.json(isSglang ? { text } : { prompt: text });
+  };
 
 const faultsSchema = z.object({ faults: z.array(z.string()) });
 

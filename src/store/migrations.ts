@@ -292,6 +292,12 @@ export const MIGRATIONS: readonly string[] = [
   ) STRICT;
   ALTER TABLE batches ADD COLUMN series TEXT;
   CREATE INDEX batches_of_series ON batches (series, seq) WHERE series IS NOT NULL;`,
+  `CREATE TABLE past_turns (
+    job_seq INTEGER NOT NULL REFERENCES jobs (seq) ON DELETE CASCADE,
+    attempt INTEGER NOT NULL,
+    turns TEXT NOT NULL,
+    PRIMARY KEY (job_seq, attempt)
+  ) STRICT, WITHOUT ROWID;`,
 ];
 
 /** Brings the schema to this version's. @throws ServiceError when a newer rolloutd wrote the file. */

@@ -14,7 +14,6 @@ const REFERENCES: [image: string, kind: string][] = [
   ["docker://python:3.12", "registry"],
   ["oras://registry:5000/image@sha256:abc", "registry"],
   ["library://user/collection/image", "registry"],
-  ["https://host/image.sif", "registry"],
 ];
 
 const NO_REFERENCES = [
@@ -27,7 +26,7 @@ const NO_REFERENCES = [
     "docker://-x",
     "docker://a b",
   ],
-  ...["docker-daemon:x", "http://host/a.sif", "file:///a", "DOCKER://a"],
+  ...["docker-daemon:x", "https://host/a.sif", "file:///a", "DOCKER://a"],
 ];
 
 const submit = (image: string) =>

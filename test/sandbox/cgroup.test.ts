@@ -1,12 +1,19 @@
 import { describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
-import { delegatedCgroup, killedForMemory, takeCgroup } from "../../src/sandbox/cgroup.ts";
+import {
+  delegatedCgroup,
+  inGroup,
+  killedForMemory,
+  killGroup,
+  removeGroup,
+  takeCgroup,
+} from "../../src/sandbox/cgroup.ts";
 import { endSandbox } from "../../src/sandbox/end.ts";
 import { watchSandbox } from "../../src/sandbox/watchdog.ts";
 import { tempDir } from "../support/temp-dir.ts";
 import { waitFor } from "../support/wait-for.ts";
-import { LIMITS, setup as sandboxes } from "./setup.ts";
+import { DAEMONISE, LIMITS, setup as sandboxes } from "./setup.ts";
 
 /** A folder that looks like the cgroup tree of a service. */
 function setup(changes: { controllers?: string; procs?: string; own?: string } = {}) {
@@ -85,6 +92,19 @@ describe("on a folder that looks like a cgroup", () => {
     expect(await ended).toMatchObject({ clean: true });
   });
 
+  test("a kill for memory is told from files as kernels write them, the oldest without a peak", () => {
+    using t = setup();
+    expect(killedForMemory(t.own)).toBeNull();
+    const events = (kills: number) => `low 0\nhigh 0\nmax 2408\noom 1\noom_kill ${kills}\n`;
+    writeFileSync(join(t.own, "memory.events"), events(0));
+    writeFileSync(join(t.own, "memory.max"), "120000000\n");
+    expect(killedForMemory(t.own)).toBeNull();
+    writeFileSync(join(t.own, "memory.events"), `${events(1)}oom_group_kill 0\n`);
+    expect(killedForMemory(t.own)).toBe(120_000_000);
+    writeFileSync(join(t.own, "memory.peak"), "119996416\n");
+    expect(killedForMemory(t.own)).toBe(119_996_416);
+  });
+
   test("an end that can't remove the group says so", async () => {
     using t = setup();
     await using bundle = await sandboxes("bubblewrap", { cgroups: t.own });
@@ -100,3 +120,31 @@ describe("on a folder that looks like a cgroup", () => {
     expect(error.message).toContain("the cgroup");
   });
 });
+
+/** A group of the kernel's own, below the root of the mount; null where we may make none. */
+function realGroup(): string | null {
+  const mounts = readFileSync("/proc/self/mountinfo", "utf8");
+  const point = /^\d+ \d+ \S+ \S+ (\S+) .* - cgroup2 /m.exec(mounts)?.[1];
+  try {
+    return point === undefined ? null : mkdtempSync(join(point, "rolloutd-test-"));
+  } catch {
+    return null;
+  }
+}
+
+const kernels = realGroup();
+
+if (kernels !== null) {
+  test("the kernel's own group holds what starts in it, kills whoever left its session, and goes when they have", async () => {
+    const starter = Bun.spawn(inGroup(kernels, [...DAEMONISE]), {
+      stdio: ["ignore", "ignore", "ignore"],
+    });
+    await starter.exited;
+    const members = () => readFileSync(join(kernels, "cgroup.procs"), "utf8").trim();
+    await waitFor(() => /^\d+$/.test(members()), "its daemon to be alone in the group");
+    expect(removeGroup(kernels)).toBe(false);
+    killGroup(kernels);
+    await waitFor(() => removeGroup(kernels), "the group to be gone");
+    expect(existsSync(kernels)).toBe(false);
+  });
+}
