@@ -292,6 +292,11 @@ export const MIGRATIONS: readonly string[] = [
   ) STRICT;
   ALTER TABLE batches ADD COLUMN series TEXT;
   CREATE INDEX batches_of_series ON batches (series, seq) WHERE series IS NOT NULL;`,
+  `CREATE INDEX groups_finished ON groups (finished_ms) WHERE finished_ms IS NOT NULL;
+  CREATE INDEX batches_finished ON batches (finished_ms) WHERE finished_ms IS NOT NULL;
+  CREATE INDEX group_events_of_group ON group_events (group_seq);
+  CREATE INDEX group_events_of_batch ON group_events (batch_seq);
+  CREATE INDEX instances_updated ON instances (updated_ms);`,
 ];
 
 /** Brings the schema to this version's. @throws ServiceError when a newer rolloutd wrote the file. */

@@ -7,6 +7,7 @@ import { BatchStore } from "./batch-store.ts";
 import { CallbackTable } from "./callbacks.ts";
 import { closeDatabase, openDatabase } from "./database.ts";
 import { GroupEventLog } from "./group-events.ts";
+import { GroupRetention } from "./group-retention.ts";
 import { GroupStore } from "./group-store.ts";
 import { InstanceStore } from "./instance-store.ts";
 import { JobCounts } from "./job-counts.ts";
@@ -57,6 +58,7 @@ export class Store implements Disposable {
   readonly leases: LeaseTable;
   readonly paused: PausedTable;
   readonly retention: Retention;
+  readonly groupRetention: GroupRetention;
   /** How many jobs wait or work. */
   readonly counts: JobCounts;
   #finishedSeq: number;
@@ -75,6 +77,7 @@ export class Store implements Disposable {
     this.leases = new LeaseTable(this.#raw);
     this.paused = new PausedTable(this.#raw);
     this.retention = new Retention(this.#raw);
+    this.groupRetention = new GroupRetention(this.#raw);
     this.counts = new JobCounts(this.#raw);
     const last = this.#db
       .select({ seq: sql<number>`coalesce(max(${jobs.finished_seq}), 0)` })

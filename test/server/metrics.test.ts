@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import dashboard from "../../scripts/grafana-dashboard.json";
 import { waitFor } from "../support/wait-for.ts";
 import { ECHO, setup } from "./setup.ts";
 
@@ -68,4 +69,15 @@ test("groups and batches are counted while they are under way, and by how they e
   const ended = (labels: string) => after.get(`rolloutd_groups_finished_total{${labels}}`);
   expect(ended('kind="batch",state="cancelled"')).toBe(1);
   expect(ended('kind="group",state="cancelled",informative="false"')).toBe(1);
+});
+
+test("the dashboard shows every metric that there is, and no other", async () => {
+  await using t = setup();
+  const text = await (await t.app.request("/metrics", {}, t.env)).text();
+  const types = [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)];
+  const given = types.map(([, name, type]) => (type === "histogram" ? `${name}_bucket` : name));
+  const shown = dashboard.panels.flatMap(({ targets }) =>
+    targets.flatMap(({ expr }) => expr.match(/\b(?:rolloutd|process)_\w+/g) ?? []),
+  );
+  expect([...new Set(shown)].toSorted()).toEqual([...new Set(given as string[])].toSorted());
 });
