@@ -237,6 +237,13 @@ export const SETTINGS = {
   judge_api_key_env: setting(z.string(), undefined, "name of the variable that holds its key"),
   judge_ms: setting(ms, 120_000, "time limit of one call of the judge"),
   judge_max_tokens: setting(count, 1024, "tokens of one answer of the judge"),
+  search_url: setting(
+    z.url({ protocol: /^https?$/ }),
+    undefined,
+    "web search for the kind stem: POST {query, max_results} gives {results: [{title, url, content}]}, as Tavily's /search",
+  ),
+  search_api_key_env: setting(z.string(), undefined, "name of the variable that holds its key"),
+  search_ms: setting(ms, 30_000, "time limit of one search"),
   reward_servers: setting(
     z.string(),
     undefined,

@@ -15,6 +15,14 @@ export function taskSettings(config: Config): TaskSettings {
       atOnce: config.tests_at_once,
     },
     judge: judgeSettings(config),
+    search:
+      config.search_url === undefined
+        ? null
+        : {
+            url: config.search_url,
+            apiKeyEnv: config.search_api_key_env ?? null,
+            timeoutMs: config.search_ms,
+          },
     mcp: mcpSettings(config.mcp_servers),
     http: {
       rewardServers: urls("reward_servers", config.reward_servers ?? ""),

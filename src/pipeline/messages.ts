@@ -109,6 +109,8 @@ export type StageFinished = {
   outcome: string | null;
   /** The trajectory as JSON, also a partial one. */
   trajectory: string | null;
+  /** The turns of a RUN that failed and may be tried again, as JSON: its part of the timeline. */
+  turns?: string;
   /** Tokens that the model wrote; absent where there are none, or its engine does not count. */
   sampledTokens?: number;
   /** The most that the sandbox used, as its watchdog saw it. */

@@ -6,6 +6,7 @@ import type { Clock } from "../lib/clock.ts";
 import type { SandboxHandle } from "../sandbox/sandbox.ts";
 import type { NewRow } from "../store/job-table.ts";
 import type { Store } from "../store/store.ts";
+import type { JobRow } from "../store/tables.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { PoolWorker, SpawnWorker } from "./pool.ts";
 
@@ -96,6 +97,8 @@ export type SchedulerParts = {
 export type ActiveJob = {
   readonly seq: number;
   readonly client: string;
+  /** As it was when this stage, or one before it, began; for what does not change in an attempt. */
+  readonly row: JobRow;
   job: Job;
   readonly usesSandbox: boolean;
   /** What its sandbox is made from; empty: the service's default. */

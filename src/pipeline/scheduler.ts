@@ -49,6 +49,8 @@ export class Scheduler {
   readonly #warm: WarmPool;
   readonly #slots: Slots;
   readonly #heartbeat: Heartbeat;
+  /** Ends of each stage that are to be booked in the next tick, or in the rest of this one. */
+  readonly #leaving: Record<Stage, number> = { init: 0, run: 0, eval: 0 };
   #draining = false;
   /** Answers of attempts that were over. */
   staleAnswers = 0;
@@ -266,8 +268,10 @@ export class Scheduler {
         this.#parts.backends.receive(event);
       else if (event.type === "rollout_paused")
         this.#ticker.enqueue(() => this.pauses.note(event), event.record.length);
-      else if (event.type === "stage_finished")
+      else if (event.type === "stage_finished") {
+        this.#leaving[event.stage]++;
         this.#ticker.enqueue(() => this.#stageFinished(event), event.trajectory?.length);
+      }
     }
   }
 
@@ -291,6 +295,7 @@ export class Scheduler {
   }
 
   #stageFinished(event: StageFinished): void {
+    this.#leaving[event.stage]--;
     const entry = this.active.get(event.jobId);
     if (entry?.job.attempt !== event.attempt && this.pauses.confirms(event)) return;
     if (!entry || entry.job.attempt !== event.attempt || entry.job.stage !== event.stage) {
@@ -315,6 +320,7 @@ export class Scheduler {
     if (event.trajectory !== null) {
       this.#parts.store.saveTrajectory(entry.seq, event.attempt, event.trajectory);
     }
+    if (event.turns) this.#parts.store.pastTurns.save(entry.seq, event.attempt, event.turns);
     this.#leave(entry, outcome, result, event.handle);
   }
 
@@ -329,6 +335,8 @@ export class Scheduler {
     }
     // A verdict that lost the race against a cancel is not a reward.
     if (next.state !== "succeeded") delete result.verdict;
+    const comers = 1 + this.#leaving[entry.job.stage];
+    if (!this.#draining && this.#slots.goOn(entry, next, result, handle, comers)) return;
     this.#settle(entry.seq, entry.job, next, result, handle);
   }
 

@@ -1,6 +1,8 @@
 import type { Backend } from "../inference/engine.ts";
 import type { Job, Stage } from "../jobs/job.ts";
 import { transition } from "../jobs/transitions.ts";
+import type { SandboxHandle } from "../sandbox/sandbox.ts";
+import type { JobResult } from "../store/job-table.ts";
 import { toJob } from "../store/rows.ts";
 import type { JobRow } from "../store/tables.ts";
 import { FairShare } from "./fair-share.ts";
@@ -98,13 +100,53 @@ export class Slots {
     return { starting, ahead: starting + this.#parts.parking.waitingFor("run") };
   }
 
+  /**
+   * Has a job that has ended a stage begin the next one at once, in one change of its row. False where it has to wait
+   * like any other: where jobs wait for that stage, or more may come in this tick than it has slots, `fill` decides.
+   *
+   * @param next the job as it would wait
+   * @param comers how many jobs may come to the stage in this tick
+   */
+  goOn(
+    { row, job: from }: ActiveJob,
+    next: Job,
+    result: JobResult,
+    handle: SandboxHandle | null,
+    comers: number,
+  ): boolean {
+    const { store, pools, backends, tell } = this.#parts;
+    const { stage } = next;
+    const advances = next.state === "pending" && stage !== from.stage && stage !== "init";
+    if (!advances || store.counts.waiting(stage) > 0 || pools[stage].freeSlots() < comers) {
+      return false;
+    }
+    const startsFresh = stage === "eval" && row.eval_from_record === 2 && handle === null;
+    if (startsFresh || (stage === "run" && row.needs_backend && !backends.available()))
+      return false;
+    tell(next);
+    this.#start({ ...row, outcome: result.outcome ?? row.outcome }, from, next, result, handle);
+    return true;
+  }
+
   #claim(row: JobRow, fetching: boolean): void {
-    const { store, clock, parking, pauses, warm, pools, active, tell } = this.#parts;
     const waiting = toJob(row);
+    this.#start(row, waiting, waiting, {}, this.#parts.parking.take(row.id), fetching);
+  }
+
+  /** @param from the job as its row has it, and `waiting` as it waits */
+  #start(
+    row: JobRow,
+    from: Job,
+    waiting: Job,
+    result: JobResult,
+    handle: SandboxHandle | null,
+    fetching = false,
+  ): void {
+    const { store, clock, pauses, warm, pools, active, tell } = this.#parts;
     const job = transition(waiting, { type: "stage_started" }, clock.nowMs());
     const needsBackend = job.stage === "run" && row.needs_backend === 1;
     const backend = needsBackend ? this.#placeOf(row) : null;
-    const handle = parking.take(job.id);
+    const left = backend ? { ...result, backendId: backend.id } : result;
     const image = row.image ?? "";
     const startsSandbox = job.stage === "init" && row.uses_sandbox === 1;
     const ready = startsSandbox && !fetching ? warm.take(image) : null;
@@ -113,7 +155,7 @@ export class Slots {
       const goesOn = { ...alive, job, backendId: backend?.id ?? null };
       goesOn.worker.jobIds.add(job.id);
       pauses.send(goesOn, pauses.allowance(row.group_seq));
-      store.updateJob(row.seq, waiting, job, backend ? { backendId: backend.id } : {});
+      store.updateJob(row.seq, from, job, left);
       tell(job);
       active.set(job.id, goesOn);
       return;
@@ -134,11 +176,12 @@ export class Slots {
       allowance: isRun ? pauses.allowance(row.group_seq) : null,
       record: isRun ? store.paused.record(row.seq) : null,
     });
-    store.updateJob(row.seq, waiting, job, backend ? { backendId: backend.id } : {});
+    store.updateJob(row.seq, from, job, left);
     tell(job);
     active.set(job.id, {
       seq: row.seq,
       client: row.client,
+      row,
       job,
       usesSandbox: row.uses_sandbox === 1,
       image,

@@ -32,12 +32,21 @@ export type TimelineView = {
   spans: TimelineSpan[];
 };
 
-/** @param trajectory of the rollout's last RUN that recorded something */
-export function viewTimeline(row: JobRow, trajectory: Trajectory | null): TimelineView {
+/**
+ * @param trajectory of the rollout's last RUN that recorded something
+ * @param past the turns of attempts whose RUN failed
+ */
+export function viewTimeline(
+  row: JobRow,
+  trajectory: Pick<Trajectory, "attempt" | "turns"> | null,
+  past: { attempt: number; turns: string }[] = [],
+): TimelineView {
   const { visits, failures } = readLife(row.life);
+  const turnsOf = new Map(past.map(({ attempt, turns }) => [attempt, JSON.parse(turns) as Turn[]]));
+  if (trajectory) turnsOf.set(trajectory.attempt, trajectory.turns);
   const spans = visits.flatMap((visit) => {
     const [attempt, stage] = visit;
-    const turns = stage === "run" && trajectory?.attempt === attempt ? trajectory.turns : [];
+    const turns = stage === "run" ? (turnsOf.get(attempt) ?? []) : [];
     return [
       ...staySpans(row, failures, visit),
       ...turns.flatMap((turn, at) => turnSpans(visit, turn, at)),

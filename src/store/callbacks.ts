@@ -47,6 +47,11 @@ export class CallbackTable {
       .run(attempts, dueMs, seq);
   }
 
+  /** Makes all of them due. What was to be waited for was the time of a clock that may have been set meanwhile. */
+  allDue(nowMs: number): void {
+    this.#db.query("UPDATE callbacks SET due_ms = ?1 WHERE due_ms > ?1").run(nowMs);
+  }
+
   count(): number {
     const row = this.#db.query<{ n: number }, []>("SELECT count(*) AS n FROM callbacks").get();
     return row?.n ?? 0;

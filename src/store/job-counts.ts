@@ -1,8 +1,9 @@
 import type { Database } from "bun:sqlite";
-import { isFinal, type Job, type Stage, type State } from "../jobs/job.ts";
+import { type Job, STAGES, type Stage, type State } from "../jobs/job.ts";
 
 export type JobCount = { stage: Stage; state: State; count: number };
 type Place = Pick<Job, "stage" | "state">;
+type Counts = Record<Stage, { pending: number; active: number }>;
 
 /**
  * How many jobs wait or work, by stage. Kept beside the table, because counting a hundred thousand rows takes
@@ -10,24 +11,36 @@ type Place = Pick<Job, "stage" | "state">;
  */
 export class JobCounts {
   readonly #count;
-  /** By stage and state; null before the first look, and when the table may have gone back. */
-  #counts: Map<string, JobCount> | null = null;
+  /** Null before the first look, and when the table may have gone back. */
+  #counts: Counts | null = null;
 
   constructor(db: Database) {
-    this.#count = db.query<JobCount, []>(
+    this.#count = db.query<{ stage: Stage; state: "pending" | "active"; count: number }, []>(
       `SELECT stage, state, count(*) AS count FROM jobs INDEXED BY jobs_unfinished
        WHERE finished_ms IS NULL GROUP BY stage, state`,
     );
   }
 
   list(): JobCount[] {
-    return [...this.#known().values()].filter(({ count }) => count > 0);
+    const known = this.#known();
+    return STAGES.flatMap((stage) =>
+      (["pending", "active"] as const).map((state) => ({
+        stage,
+        state,
+        count: known[stage][state],
+      })),
+    ).filter(({ count }) => count > 0);
   }
 
   get total(): number {
-    let total = 0;
-    for (const { count } of this.#known().values()) total += count;
-    return total;
+    const { init, run, eval: evaluation } = this.#known();
+    const waiting = init.pending + run.pending + evaluation.pending;
+    return waiting + init.active + run.active + evaluation.active;
+  }
+
+  /** Those that wait for a stage, whatever for. */
+  waiting(stage: Stage): number {
+    return this.#known()[stage].pending;
   }
 
   inserted(job: Place): void {
@@ -44,20 +57,16 @@ export class JobCounts {
     this.#counts = null;
   }
 
-  #known(): Map<string, JobCount> {
-    this.#counts ??= new Map(this.#count.all().map((row) => [keyOf(row), row]));
+  #known(): Counts {
+    if (this.#counts) return this.#counts;
+    const none = () => ({ pending: 0, active: 0 });
+    this.#counts = { init: none(), run: none(), eval: none() };
+    for (const { stage, state, count } of this.#count.all()) this.#counts[stage][state] = count;
     return this.#counts;
   }
 
-  #add(place: Place, by: 1 | -1): void {
-    if (isFinal(place) || !this.#counts) return;
-    const { stage, state } = place;
-    const known = this.#counts.get(keyOf(place));
-    if (known) known.count += by;
-    else this.#counts.set(keyOf(place), { stage, state, count: by });
+  #add({ stage, state }: Place, by: 1 | -1): void {
+    if (!this.#counts || (state !== "pending" && state !== "active")) return;
+    this.#counts[stage][state] += by;
   }
-}
-
-function keyOf({ stage, state }: Place): string {
-  return `${stage} ${state}`;
 }

@@ -292,6 +292,12 @@ export const MIGRATIONS: readonly string[] = [
   ) STRICT;
   ALTER TABLE batches ADD COLUMN series TEXT;
   CREATE INDEX batches_of_series ON batches (series, seq) WHERE series IS NOT NULL;`,
+  `CREATE TABLE past_turns (
+    job_seq INTEGER NOT NULL REFERENCES jobs (seq) ON DELETE CASCADE,
+    attempt INTEGER NOT NULL,
+    turns TEXT NOT NULL,
+    PRIMARY KEY (job_seq, attempt)
+  ) STRICT, WITHOUT ROWID;`,
   `CREATE INDEX groups_finished ON groups (finished_ms) WHERE finished_ms IS NOT NULL;
   CREATE INDEX batches_finished ON batches (finished_ms) WHERE finished_ms IS NOT NULL;
   CREATE INDEX group_events_of_group ON group_events (group_seq);

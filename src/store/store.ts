@@ -14,6 +14,7 @@ import { JobCounts } from "./job-counts.ts";
 import { type JobResult, JobTable, type NewRow, SELECT_JOB } from "./job-table.ts";
 import { LeaseTable } from "./leases.ts";
 import { type ListFilter, type ListPage, listJobs } from "./listing.ts";
+import { PastTurnsTable } from "./past-turns.ts";
 import { PausedTable } from "./paused-table.ts";
 import { Retention } from "./retention.ts";
 import {
@@ -57,6 +58,7 @@ export class Store implements Disposable {
   readonly callbacks: CallbackTable;
   readonly leases: LeaseTable;
   readonly paused: PausedTable;
+  readonly pastTurns: PastTurnsTable;
   readonly retention: Retention;
   readonly groupRetention: GroupRetention;
   /** How many jobs wait or work. */
@@ -76,6 +78,7 @@ export class Store implements Disposable {
     this.callbacks = new CallbackTable(this.#raw);
     this.leases = new LeaseTable(this.#raw);
     this.paused = new PausedTable(this.#raw);
+    this.pastTurns = new PastTurnsTable(this.#raw);
     this.retention = new Retention(this.#raw);
     this.groupRetention = new GroupRetention(this.#raw);
     this.counts = new JobCounts(this.#raw);
@@ -183,6 +186,7 @@ export class Store implements Disposable {
 
   /** Clients with jobs that wait for a stage, at most a thousand. */
   clientsWaiting(stage: Stage): string[] {
+    if (this.counts.waiting(stage) === 0) return [];
     return this.#statements.clientsWaiting.all(stage).map(({ client }) => client);
   }
 

@@ -21,6 +21,8 @@ export type TaskSettings = {
   agent: AgentDefaults;
   /** Compares free answers; null where there is none. */
   judge: JudgeSettings | null;
+  /** Where the kind stem searches the web; null where it does not. */
+  search: { url: string; apiKeyEnv: string | null; timeoutMs: number } | null;
   /** `rewardServers` are the operator's own; rows may name what lies below `allowedUrls`. */
   http: { rewardServers: string[]; allowedUrls: string[]; timeoutMs: number };
   /** The operator's tool servers by their names, and the kinds that have their tools without being asked. */

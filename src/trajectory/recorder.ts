@@ -113,6 +113,12 @@ export class Recorder {
     return this.#trajectory.messages.length > 0;
   }
 
+  /** When and how each call of the model and each tool went; null where there was none. */
+  turnsJson(): string | null {
+    const { turns } = this.#trajectory;
+    return turns.length === 0 ? null : JSON.stringify(turns);
+  }
+
   /** @throws ServiceError `token_invariant` where a trainer could not rely on the tokens. */
   validate(): void {
     validateSegments(this.#segments() ?? []);

@@ -19,6 +19,9 @@ import { toldTurns } from "./told-turns.ts";
 
 export type StageParts = SandboxParts & { engines: Engines; pace: Pace };
 
+/** More is left out: a timeline is read by people. Units: characters. */
+const MAX_TURNS_LENGTH = 256 * 1024;
+
 /** The parts of `StageFinished` that the stages fill in. */
 type Result = { outcome: string | null; verdict: Verdict | null };
 
@@ -50,7 +53,9 @@ export async function runStage(
     const error = toErrorBody(signal.aborted ? signal.reason : thrown);
     await stage.sandboxes.endAll();
     const nothing = { handle: null, outcome: null, verdict: null };
-    return { ...finished, ...nothing, error, trajectory: stage.trajectory(), ...stage.usage() };
+    const turns = error.retryable ? stage.turns() : {};
+    const left = { trajectory: stage.trajectory(), ...turns, ...stage.usage() };
+    return { ...finished, ...nothing, error, ...left };
   }
 }
 
@@ -111,6 +116,11 @@ class StageRun {
       ...(sampledTokens === null ? {} : { sampledTokens }),
       ...(peak === null ? {} : { sandboxPeak: peak }),
     };
+  }
+
+  turns(): Pick<StageFinished, "turns"> {
+    const turns = this.#recorder.turnsJson();
+    return turns === null || turns.length > MAX_TURNS_LENGTH ? {} : { turns };
   }
 
   trajectory(): string | null {

@@ -6,6 +6,7 @@ import type { Submission } from "../../src/pipeline/parts.ts";
 import { recoverJobs } from "../../src/pipeline/recovery.ts";
 import { Scheduler } from "../../src/pipeline/scheduler.ts";
 import type { SandboxHandle } from "../../src/sandbox/sandbox.ts";
+import { toJob } from "../../src/store/rows.ts";
 import { Store } from "../../src/store/store.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import { fakeChooser } from "../support/fake-backends.ts";
@@ -198,6 +199,44 @@ describe("the stages", () => {
       "eval/active",
       "run/active",
       "init/active",
+    ]);
+  });
+
+  test("what ends together goes on in the order of the queue, where not all of it can", async () => {
+    await using t = setup({ slots: 2 });
+    await t.scheduler.submit([submission("runs")]);
+    t.thread("init").finish((await t.started("init", 1))[0] as StartStage);
+    await t.started("run", 1);
+    const urgent = submission("urgent");
+    urgent.row.priority = 5;
+    await t.scheduler.submit([submission("first"), urgent]);
+    const starts = await t.started("init", 3);
+    const of = (id: string) => starts.find(({ jobId }) => jobId === id) as StartStage;
+    for (const id of ["first", "urgent"]) t.thread("init").finish(of(id));
+    await t.started("run", 2);
+    expect([t.state("first"), t.state("urgent")]).toEqual(["run/pending", "run/active"]);
+  });
+
+  test("a job that goes on at once is told of as one that waits, and as one that works", async () => {
+    await using t = setup();
+    const told: string[] = [];
+    t.scheduler.feed.subscribe(({ stage, state }) => told.push(`${stage}/${state}`));
+    await t.scheduler.submit([submission("a")]);
+    for (const stage of ["init", "run"] as const) {
+      const [start] = await t.started(stage, 1);
+      t.clock.ms += 10;
+      t.thread(stage).finish(start as StartStage, stage === "run" ? { outcome: '{"x":1}' } : {});
+    }
+    const [start] = await t.started("eval", 1);
+    expect(start?.outcome).toBe('{"x":1}');
+    const stages = ["init", "run", "eval"].flatMap((it) => [`${it}/pending`, `${it}/active`]);
+    expect(told).toEqual(stages);
+    const row = t.store.jobById("a");
+    expect(row).toMatchObject({ stage: "eval", state: "active", outcome: '{"x":1}' });
+    expect(row && toJob(row).visits).toEqual([
+      [1, "init", 1_000_000, 1_000_000, 1_000_010],
+      [1, "run", 1_000_010, 1_000_010, 1_000_020],
+      [1, "eval", 1_000_020, 1_000_020, null],
     ]);
   });
 

@@ -87,6 +87,49 @@ describe("free answers", () => {
   });
 });
 
+describe("web search", () => {
+  const searching = (url: string) => ({
+    ...TASK_SETTINGS,
+    search: { url: `${url}/search`, apiKeyEnv: "ROLLOUTD_TEST_SEARCH_KEY", timeoutMs: 2000 },
+  });
+  const script = [calls(["web_search", { query: "colour of the sky" }]), ...finish("Answer: B")];
+
+  test("is a tool where the operator names a server, which alone is asked, with its key", async () => {
+    process.env.ROLLOUTD_TEST_SEARCH_KEY = "secret";
+    const keys: unknown[] = [];
+    using server = jsonServer((_path, _body, request) => {
+      keys.push(request.headers.get("authorization"));
+      const found = { title: "Sky", url: "https://example.org/sky", content: "It is blue." };
+      return { results: [found, { url: "https://example.org/b", snippet: "Or grey." }] };
+    });
+    const t = play(stem, MCQA, script, { settings: searching(server.url) });
+    expect(await t.verdict()).toMatchObject({ reward: 1 });
+    expect(t.toolNames()).toContain("web_search");
+    expect(server.asked).toEqual([
+      { path: "/search", body: { query: "colour of the sky", max_results: 5 } },
+    ]);
+    expect(keys).toEqual(["Bearer secret"]);
+    const told = t.engine.requests[1]?.messages.at(-1)?.content;
+    expect(told).toBe(
+      "[1] Sky\nhttps://example.org/sky\nIt is blue.\n\n[2] \nhttps://example.org/b\nOr grey.",
+    );
+    delete process.env.ROLLOUTD_TEST_SEARCH_KEY;
+  });
+
+  test("that fails ends the rollout without a reward; a bad query is the model's to mend", async () => {
+    using server = jsonServer(() => new Response("no", { status: 403 }));
+    const settings = searching(server.url);
+    const failure = await failureOf(play(stem, MCQA, script, { settings }).verdict);
+    expect([failure.code, failure.message]).toEqual([
+      "tool_server_failed",
+      `the search server at ${new URL(server.url).host} failed: HTTP 403: no`,
+    ]);
+    const asks = [calls(["web_search", { query: " " }]), ...finish("Answer: B")];
+    expect(await play(stem, MCQA, asks, { settings }).verdict()).toMatchObject({ reward: 1 });
+    expect(server.asked).toHaveLength(1);
+  });
+});
+
 test.each([
   [{ ...MCQA, expected_answer: "C" }, "instance.expected_answer"],
   [{ ...MCQA, expected_answer: null }, "instance.reward_model"],

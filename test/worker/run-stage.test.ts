@@ -147,8 +147,9 @@ describe("RUN", () => {
       throw new ServiceError("engine_unreachable", "connection refused");
     };
     const t = setup([says("Let me see."), down]);
-    const { error, outcome, handle, trajectory } = await t.run(startOf("run"));
+    const { error, outcome, handle, trajectory, turns } = await t.run(startOf("run"));
     expect([error?.code, outcome, handle]).toEqual(["engine_unreachable", null, null]);
+    expect(JSON.parse(turns ?? "null")).toEqual(JSON.parse(trajectory ?? "null").turns);
     const { messages, stop_reason } = JSON.parse(trajectory ?? "null");
     expect([messages.length, messages[2].content, stop_reason]).toEqual([4, "Let me see.", null]);
     expect(t.events).toEqual(["attach s1", "end s1"]);

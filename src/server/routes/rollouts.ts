@@ -41,7 +41,9 @@ export function rolloutRoutes(parts: ServerParts) {
   app.get("/:id/timeline", (c) => {
     const row = find(c.req.param("id"));
     const stored = store.trajectory(row.seq);
-    return c.json(viewTimeline(row, stored && JSON.parse(stored.record)));
+    return c.json(
+      viewTimeline(row, stored && JSON.parse(stored.record), store.pastTurns.of(row.seq)),
+    );
   });
 
   /** Asks for the end; with `wait_ms` also waits for it. */

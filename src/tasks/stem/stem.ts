@@ -1,6 +1,7 @@
 import { checkAnswer, requireJudge } from "../answer-check.ts";
 import type { TaskKind } from "../task-kind.ts";
 import { parseStemRow, type StemInstance } from "./row.ts";
+import { searchTool } from "./search-tool.ts";
 import system from "./system.md" with { type: "text" };
 import user from "./user.md" with { type: "text" };
 
@@ -33,9 +34,11 @@ export const stem: TaskKind<StemInstance> = {
 
   async run(instance, context) {
     const fields = { problem: instance.problem, form: formOf(instance) };
+    const { search } = context.settings;
     const { stopReason, finalMessage } = await context.agent({
       prompt: { texts: { system, user }, fields },
       tools: stem.tools,
+      ...(search && { ownTools: [searchTool(search, context.signal)] }),
     });
     const { turns } = context.recorder;
     return { stop_reason: stopReason, final_message: finalMessage, turns };

@@ -182,6 +182,29 @@ done`;
     expect((await it.result("PATH=/nowhere")).python).toBe("");
   });
 
+  test("the interpreter is looked for again wherever one could have come or gone", async () => {
+    await using it = await shellOf(setup);
+    const { python: usual, cwd } = await it.result(
+      "mkdir a b 'c d'; make() { cp /bin/true \"$1\"; }",
+    );
+    const interpreter = async (command: string) => {
+      const { python } = await it.result(command);
+      return python.startsWith(`${cwd}/`) ? python.slice(cwd.length + 1) : python;
+    };
+    expect(await interpreter('PATH="$PWD/a:$PWD/c d:$PWD/b:$PATH"')).toBe(usual);
+    expect(await interpreter("make b/python")).toBe("b/python");
+    expect(await interpreter("make 'c d/python'")).toBe("c d/python");
+    expect(await interpreter("make a/python; chmod -x a/python")).toBe("c d/python");
+    expect(await interpreter("chmod +x a/python")).toBe("a/python");
+    expect(await interpreter("rm a/python; mkdir a/python")).toBe("c d/python");
+    expect(await interpreter("rm -r a/python c*/python")).toBe("b/python");
+    expect(await interpreter("rm b/python")).toBe(usual);
+    expect(await interpreter("PATH=:$PATH; mkdir e; cd e")).toBe(usual);
+    expect(await interpreter("make python")).toBe("./python");
+    expect(await interpreter("cd ..")).toBe(usual);
+    expect(await interpreter("set -eu; trap 'echo trapped' ERR; PATH=")).toBe("");
+  });
+
   test("to look the interpreter up does not tie the shell to it", async () => {
     await using it = await shellOf(setup);
     await it.run(`mkdir a b; PATH=$PWD/a:$PWD/b:$PATH
