@@ -65,7 +65,11 @@ test("what is too old goes, with all that belongs to it; unfinished jobs and the
   storeJob(t.store, "active", [STARTED]);
   t.fill(300);
   const cursor = t.store.finishedCursor;
+  const oldest = t.store.jobById("j0")?.seq ?? 0;
+  t.store.transaction(() => t.store.pastTurns.save(oldest, 1, "[]"));
+  expect(t.store.pastTurns.of(oldest)).toEqual([{ attempt: 1, turns: "[]" }]);
   while (t.janitor.step()) {}
+  expect(t.store.pastTurns.of(oldest)).toEqual([]);
   expect([t.ids(), t.janitor.removed]).toEqual([["waiting", "active", "j299"], 299]);
   expect(
     t.store.list({ labels: { step: "1" }, limit: 9, after: 0, order: "submitted" }).rows,
