@@ -123,7 +123,6 @@ static void start(char **argv, char **environment) {
   check(sys(EXECVE, argv[7], argv + 7, environment, 0), "to run the starter");
 }
 
-
 /* Lives as long as the starter, which leaves this mount namespace: with its last process the kernel would take it
    apart, and then /proc/self/exe, by which Apptainer finds its files, has no whole path. It keeps the server's
    device too: of an image that is served no more nobody may read an error, and take it for a command's result. */
