@@ -1,3 +1,4 @@
+import { symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ServiceError } from "../src/errors.ts";
 import type { ToolSchema } from "../src/inference/engine.ts";
@@ -6,9 +7,19 @@ import type { TokenModel } from "../src/inference/tokens/token-model.ts";
 import { VERIFY_CASES } from "../src/inference/tokens/verify-cases.ts";
 import { type Family, folderOf, modelOf } from "../test/inference/tokens/models.ts";
 import { randomOf } from "../test/inference/tokens/simulated-engine.ts";
+import { tempDir } from "../test/support/temp-dir.ts";
 import { print, round } from "./line.ts";
 
-const FAMILIES: Family[] = ["qwen3", "mistral_nemo", "deepseek_v3"];
+/**
+ * What each model's `config.json` says it is. From it transformers 5 knows which folders name a tokenizer class that
+ * is not theirs, as DeepSeek's do; the packages leave it out.
+ */
+const MODEL_TYPES = {
+  qwen3: "qwen3",
+  mistral_nemo: "mistral",
+  deepseek_v3: "deepseek_v3",
+} as const;
+const FAMILIES = Object.keys(MODEL_TYPES) as Family[];
 const TEXTS = 500;
 const PIECES = [
   ..."abc XYZ 0123456789 \n\t .,;:!?(){}[]<>=+-*/_'\"\\|@#$%^&~` ä é ß 日本 語 🙂 👩‍👩‍👧 \u200b \u00a0 e\u0301 \ufffd".split(
@@ -38,7 +49,8 @@ export async function transformers(): Promise<void> {
   for (const family of FAMILIES) {
     const model = await modelOf(family);
     const cases = [...prompts(model), ...texts()];
-    const theirs = await inPython(python, folderOf(family), cases);
+    using folder = wholeFolder(family);
+    const theirs = await inPython(python, folder.path, cases);
     report(family, "prompts", model, cases, theirs);
     report(family, "random texts", model, cases, theirs);
   }
@@ -63,6 +75,15 @@ function texts(): Case[] {
   return Array.from({ length: TEXTS }, () => {
     return { text: Array.from({ length: Math.floor(random() * 60) + 1 }, pick).join("") };
   });
+}
+
+function wholeFolder(family: Family) {
+  const dir = tempDir();
+  for (const file of ["tokenizer.json", "tokenizer_config.json"]) {
+    symlinkSync(join(folderOf(family), file), dir.file(file));
+  }
+  writeFileSync(dir.file("config.json"), JSON.stringify({ model_type: MODEL_TYPES[family] }));
+  return dir;
 }
 
 async function inPython(python: string, folder: string, cases: Case[]): Promise<Made[]> {

@@ -73,7 +73,8 @@ async function tokenizesChat(probe: Probe): Promise<boolean> {
   const asked = { model, messages, add_generation_prompt: true, add_special_tokens: false };
   const { tokens } = asRecord(await post(probe, "/tokenize", asked));
   if (!Array.isArray(tokens) || tokens.length === 0) return false;
-  const shown = asRecord(await post(probe, "/detokenize", { model, tokens }));
+  const ids = { model, tokens, skip_special_tokens: false };
+  const shown = asRecord(await post(probe, "/detokenize", ids));
   const prompt = shown.prompt ?? shown.text;
   const again = { model, prompt, add_special_tokens: false };
   return Bun.deepEquals(asRecord(await post(probe, "/tokenize", again)).tokens, tokens);

@@ -16,6 +16,7 @@ export function recoverJobs(
   return store.transaction(() => {
     store.leases.renewAll(clock.nowMs());
     store.clampDeadlines(clock.nowMs());
+    store.callbacks.allDue(clock.nowMs());
     let resumed = 0;
     let ended = 0;
     for (const row of recoverable(store)) {

@@ -121,14 +121,22 @@ export const tokenize: Handler = async ({ tokenizer, maxModelLen }, request) => 
   return Response.json({ count: tokens.length, max_model_len: maxModelLen, tokens });
 };
 
-const tokensSchema = z.object({ tokens: z.array(z.number().int().min(0)) });
+const tokensSchema = z.object({
+  tokens: z.array(z.number().int().min(0)),
+  skip_special_tokens: z.boolean().default(true),
+});
 
-export const detokenize: Handler = async ({ tokenizer }, request) => {
-  const parsed = tokensSchema.safeParse(await request.json().catch(() => null));
-  if (!parsed.success) return failure(400, "tokens: is missing", "tokens");
-  const prompt = tokenizer.decode(parsed.data.tokens);
-  return Response.json({ prompt, text: prompt });
-};
+/** SGLang's leaves out special tokens where it is not told otherwise; vLLM's shows them. */
+export const detokenize =
+  (isSglang: boolean): Handler =>
+  async ({ tokenizer }, request) => {
+    const parsed = tokensSchema.safeParse(await request.json().catch(() => null));
+    if (!parsed.success) return failure(400, "tokens: is missing", "tokens");
+    const { tokens, skip_special_tokens: skips } = parsed.data;
+    const whole = tokenizer.decode(tokens);
+    const text = isSglang && skips ? whole.replace(/<\|[a-z_]+\|>/g, "") : whole;
+    return Response.json(isSglang ? { text } : { prompt: text });
+  };
 
 const faultsSchema = z.object({ faults: z.array(z.string()) });
 
@@ -163,7 +171,7 @@ export const metrics: Handler = ({ engine, model, requests }) => {
     `vllm:num_requests_running${label} ${batch.running}`,
     `vllm:num_requests_waiting${label} ${batch.waiting}`,
     `vllm:kv_cache_usage_perc${label} ${kv.usage}`,
-    `vllm:num_preemptions_total${label} 0`,
+    `vllm:num_preemptions_total${label} ${batch.preemptions}`,
     `vllm:prefix_cache_queries_total${label} ${counters.promptTokens}`,
     `vllm:prefix_cache_hits_total${label} ${counters.cachedTokens}`,
     `vllm:prompt_tokens_total${label} ${counters.promptTokens}`,

@@ -156,6 +156,7 @@ function saidOf(answered: Answer, sampled: Sampled, tokenizer: SimulatedTokenize
 
 export function spoil<T extends Pick<Sampled, "ids" | "logprobs">>({ kind }: Fault, sampled: T): T {
   const { ids, logprobs } = sampled;
+  if (ids.length === 0) return sampled;
   if (kind === "lengths") return { ...sampled, logprobs: logprobs.slice(1) };
   if (kind === "nan") return { ...sampled, logprobs: logprobs.with(0, Number.NaN) };
   if (kind === "bad_ids") return { ...sampled, ids: ids.with(0, -1) };

@@ -46,6 +46,7 @@ function routesOf(wire: SimulatedWire): Route[] {
     serveGeneration(serving, format, request);
   const chat = model(openAiChat(wire));
   const complete = model(completions(wire === "vllm-old"));
+  const showTokens = detokenize(wire === "sglang" || wire === "sglang-old");
   const ownGenerate = model(generateOf(wire));
   return [
     { method: "GET", path: "/health", wires: CHAT, handle: health },
@@ -75,7 +76,7 @@ function routesOf(wire: SimulatedWire): Route[] {
     { method: "POST", path: "/tokenize", wires: TOKENIZING, handle: tokenize },
     { method: "GET", path: "/simulator/faults", wires: [...WIRES], handle: listFaults },
     { method: "POST", path: "/simulator/faults", wires: [...WIRES], handle: setFaults },
-    { method: "POST", path: "/detokenize", wires: TOKENIZING, handle: detokenize },
+    { method: "POST", path: "/detokenize", wires: TOKENIZING, handle: showTokens },
   ];
 }
 

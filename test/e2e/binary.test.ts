@@ -337,6 +337,17 @@ test("neither a .env nor a bunfig.toml of the working directory is read", async 
   expect([result.stderr, result.exitCode === 42]).toEqual(["", false]);
 });
 
+test("P11: an idle service ends with 0 at each signal that it drains at", async () => {
+  using dir = tempDir();
+  const signals = ["SIGTERM", "SIGINT", "SIGUSR1", "SIGUSR2"] as const;
+  const exits = signals.map(async (name) => {
+    const service = await serve(dir.file(name));
+    service.signal(name);
+    return [name, await service.exited, existsSync(service.socket)];
+  });
+  expect(await Promise.all(exits)).toEqual(signals.map((name) => [name, 0, false]));
+});
+
 test("P17: of services that start at once on one data folder one serves, and kill -9 frees it", async () => {
   using dir = tempDir();
   const started = await Promise.allSettled([1, 2, 3].map(() => serve(dir.file("data"))));

@@ -1,5 +1,5 @@
 import { BackendWatch } from "../../src/inference/backend-watch.ts";
-import type { Backend, ChatReply } from "../../src/inference/engine.ts";
+import type { Backend, ChatReply, ChatRequest } from "../../src/inference/engine.ts";
 import type { GenerateReply, GenerateRequest } from "../../src/inference/generate.ts";
 import { leasedChat } from "../../src/inference/leased-chat.ts";
 import { leasedTokens } from "../../src/inference/leased-tokens.ts";
@@ -69,11 +69,11 @@ export function balanceSetup(options: Partial<TurnDeskOptions> = {}) {
           };
           return engine.generate(backend, request, signal);
         },
-        chat(content: string): Promise<ChatReply> {
+        chat(content: string, given: Partial<ChatRequest> = {}): Promise<ChatReply> {
           const request = {
             ...{ messages: [{ role: "user" as const, content }], tools: [], sampling: {} },
             ...{ timeoutMs: 5_000, maxReplyBytes: 1_000_000, sessionId: jobId },
-            requestId: `${jobId}.${calls++}`,
+            ...{ requestId: `${jobId}.${calls++}`, ...given },
           };
           return chats.chat(backend, request, new AbortController().signal);
         },

@@ -63,3 +63,15 @@ test.each([
   if (code === undefined) expect((await client.chat()).tokens?.finishReason).toBe("stop");
   else expect((await failureOf(client.chat())).code).toBe(code as "token_invariant");
 });
+
+test("SGLang's ids are read where it writes them", async () => {
+  const choice = {
+    ...{ message: { role: "assistant", content: "hello" }, finish_reason: "stop", matched_stop: 9 },
+    logprobs: { content: [{ token: "h", logprob: -1 }] },
+    ...{ prompt_token_ids: [1, 2], response_token_ids: [9] },
+  };
+  await using engine = await replying({ choices: [choice] });
+  using client = setup(engine.url, "chat_ids");
+  const { tokens } = await client.chat();
+  expect(tokens).toMatchObject({ promptIds: [1, 2], tokenIds: [9], stopTokenId: 9 });
+});

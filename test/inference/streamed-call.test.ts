@@ -92,9 +92,9 @@ const token = (id: number, finish_reason: string | null = null) => {
 const DONE = `${event("[DONE]")}0\r\n\r\n`;
 
 /** What comes of a stream of vLLM's that is written as it stands here. */
-async function streaming(text: string, stallMs = 5_000) {
+async function streaming(text: string, stallMs = 5_000, rung: TokenRung = "inference_generate") {
   await using engine = await rawEngine((socket) => socket.write(HEAD + text));
-  using client = tokenSetup(engine.url, "inference_generate", { streams: true });
+  using client = tokenSetup(engine.url, rung, { streams: true });
   const partials: number[][] = [];
   const onPartial = ({ tokenIds }: GenerateReply) => partials.push(tokenIds);
   const startMs = performance.now();
@@ -141,6 +141,18 @@ test.each([
 
 test("a stream that ends between two tokens was aborted, as vLLM leaves out its last piece", async () => {
   const { ended } = await streaming(`${token(7)}${token(8)}${DONE}`);
+  expect(ended).toEqual({ finishReason: "abort", tokenIds: [7, 8] });
+});
+
+test("the piece in which SGLang says that a waiting call was aborted repeats a token, not ours", async () => {
+  const piece = (ids: number[], completion_tokens: number, type: string | null) => {
+    const output_token_logprobs = ids.map((id) => [-0.5, id, null]);
+    const finish_reason = type === null ? null : { type };
+    const meta_info = { finish_reason, completion_tokens, output_token_logprobs };
+    return event(JSON.stringify({ output_ids: ids, meta_info }));
+  };
+  const text = `${piece([7], 1, null)}${piece([8], 2, null)}${piece([8], 2, "abort")}${DONE}`;
+  const { ended } = await streaming(text, 5_000, "sglang_generate");
   expect(ended).toEqual({ finishReason: "abort", tokenIds: [7, 8] });
 });
 

@@ -110,3 +110,16 @@ test("a clock that was set back does not let a job wait longer than its limit", 
     expect([id, t.store.jobById(id)?.deadline_ms]).toEqual([id, 400 + LIMITS.totalMs]);
   }
 });
+
+test("after the clock was set back leases, limits and callbacks go by the new time", () => {
+  using t = setup();
+  const { store } = t;
+  const job = createJob({ id: "a", limits: LIMITS, numAttempts: 1 }, 9_000_000);
+  store.transaction(() => {
+    const row = { ...ROW, leaseMs: 1000, callbackUrl: "http://127.0.0.1/" };
+    store.callbacks.note(store.insertJob(job, row), 9_000_000);
+  });
+  t.recover();
+  expect(store.jobById("a")).toMatchObject({ lease_until_ms: 6000, deadline_ms: 15_000 });
+  expect(store.callbacks.due(5000, 9)).toMatchObject([{ url: "http://127.0.0.1/", attempts: 0 }]);
+});

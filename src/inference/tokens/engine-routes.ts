@@ -36,7 +36,9 @@ export class EngineRoutes {
 
   /** @throws ServiceError `engine_*` */
   async decode(tokens: number[], signal: AbortSignal): Promise<string> {
-    const value = await this.#post("/detokenize", { tokens }, signal);
+    // SGLang leaves special tokens out otherwise.
+    const body = { tokens, skip_special_tokens: false };
+    const value = await this.#post("/detokenize", body, signal);
     return this.#read(textSchema, "text", value);
   }
 

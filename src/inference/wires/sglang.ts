@@ -40,8 +40,10 @@ const streamed: Streamed = {
       throw new Error("each piece of the stream repeats the ones before");
     }
     const pairs = listOf((reply.meta_info as Json | undefined)?.output_token_logprobs);
-    for (const id of ids) all.push(id);
-    for (const pair of listOf(meta?.output_token_logprobs)) pairs.push(pair);
+    // The piece that says that a waiting request was aborted repeats its last id.
+    const isNew = all.length !== meta?.completion_tokens;
+    for (const id of isNew ? ids : []) all.push(id);
+    for (const pair of isNew ? listOf(meta?.output_token_logprobs) : []) pairs.push(pair);
     const meta_info = { ...meta, ...(pairs.length > 0 && { output_token_logprobs: pairs }) };
     return { ...piece, output_ids: all, meta_info };
   },
