@@ -2,6 +2,7 @@ import { api } from "./api.ts";
 import { balance } from "./balance/balance.ts";
 import { cancelLatency } from "./cancel-latency.ts";
 import { dapo } from "./dapo.ts";
+import { dapoReal } from "./dapo-real.ts";
 import { demoOverhead } from "./demo-overhead.ts";
 import { evalOverhead } from "./eval-overhead.ts";
 import { groupEnd } from "./group-end.ts";
@@ -80,6 +81,10 @@ const BENCHES: Record<string, { question: string; run(): Promise<void> }> = {
     question:
       "how long to N informative groups, beside waiting for all, static batches and upstream's client?",
     run: dapo,
+  },
+  "dapo-real": {
+    question: "the same with a service and engines in processes of their own: does it hold?",
+    run: dapoReal,
   },
   "sandbox-teardown": {
     question: "how long from the end of a job to the proof that nothing of its sandbox is left?",

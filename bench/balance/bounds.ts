@@ -18,7 +18,7 @@ type Cluster = { rollouts: Rollout[]; engine: EngineModel; backends: number; slo
  * with the weights read as rarely as the slots allow. Units: milliseconds.
  */
 export function lowerBoundMs({ rollouts, engine, backends, slots }: Cluster): number {
-  const costs = rollouts.map((rollout) => costOf(rollout, engine));
+  const costs = costsOf(rollouts, engine);
   const batch = Math.min(engine.maxBatch, slots / backends);
   const total = sum(costs, ({ sampledTokens, ownMs }) => {
     return (sampledTokens * engine.weightsMs) / batch + ownMs;
@@ -34,9 +34,7 @@ export function lowerBoundMs({ rollouts, engine, backends, slots }: Cluster): nu
  */
 export function tightBoundMs(cluster: Cluster): number {
   const { rollouts, engine, backends } = cluster;
-  const costs = rollouts
-    .map((rollout) => costOf(rollout, engine))
-    .sort((a, b) => b.sampledTokens - a.sampledTokens);
+  const costs = costsOf(rollouts, engine).sort((a, b) => b.sampledTokens - a.sampledTokens);
   const fillings = sum(costs, ({ readTokens }) => readTokens) / engine.kvTokens;
   const ownMs = sum(costs, (cost) => cost.ownMs);
   let low = Math.max(lowerBoundMs(cluster), (fillings * engine.weightsMs + ownMs) / backends);
@@ -75,12 +73,22 @@ function longestMs(costs: Cost[], { weightsMs }: EngineModel): number {
   }, 0);
 }
 
-function costOf({ turns, promptTokens }: Rollout, engine: EngineModel): Cost {
-  let context = 0;
-  let added = promptTokens;
+/** The first prompt is the same for all of a group, so that one of them has to compute it. */
+function costsOf(rollouts: Rollout[], engine: EngineModel): Cost[] {
+  const groups = new Set<string>();
+  return rollouts.map((rollout) => {
+    const isFirst = !groups.has(rollout.group);
+    groups.add(rollout.group);
+    return costOf(rollout, isFirst ? rollout.promptTokens : 0, engine);
+  });
+}
+
+function costOf({ turns, promptTokens }: Rollout, computed: number, engine: EngineModel): Cost {
+  let context = promptTokens;
+  let added = computed;
   const cost = { sampledTokens: 0, ownMs: 0, toolMs: 0, readTokens: 0 };
   for (const [index, { outputTokens, observationTokens, toolMs }] of turns.entries()) {
-    context += added;
+    if (index > 0) context += added;
     cost.ownMs += (added / engine.prefillTokensPerS) * 1000;
     cost.ownMs += engine.contextMs * outputTokens * (context + outputTokens / 2);
     cost.sampledTokens += outputTokens;

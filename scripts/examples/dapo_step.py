@@ -9,6 +9,7 @@ the goal is reached; what is unfinished then goes on in the next step, under the
 
 import argparse
 import json
+import os
 
 from rolloutd import Client, Group
 
@@ -30,24 +31,23 @@ def main() -> None:
     parser.add_argument("--groups", type=int, default=32)
     parser.add_argument("--group-size", type=int, default=16)
     parser.add_argument("--steps", type=int, default=1)
+    parser.add_argument("--series", default=f"dapo-{os.getpid()}")
     args = parser.parse_args()
     with open(args.rows, encoding="utf-8") as file:
         rows = [json.loads(line) for line in file if line.strip()]
     with Client(args.server) as client:
-        before = None
         for step in range(args.steps):
             request = {
-                "instances": rows,
+                # Each batch goes on where the last one of its series was: only the first is given the rows.
+                "series": args.series,
+                "instances": rows if step == 0 else [],
                 "goal": {"groups": args.groups},
                 "num_samples": args.group_size,
                 "sampling": {"temperature": 1.0},
-                "unfinished": "keep",
-                **({"carry_from": before} if before else {}),
             }
             batch = client.batch(request)
             groups = list(batch.groups(advantages="dapo"))
             print(json.dumps({"step": step, "groups": len(groups), "tokens": update(groups)}))
-            before = batch.id
             # with client.new_weights(step + 1): push the weights to the engines
 
 

@@ -69,7 +69,9 @@ export async function startService(
   const address = { ...tcpAddress(config), socket, maxRequests: config.max_requests };
   prepareFolder(config.data_dir);
   const limits = { floorBytes: config.disk_floor_bytes, ballastBytes: config.disk_ballast_bytes };
-  const room = new DiskRoom(config.data_dir, limits, (state) => log.warn("disk", { state }));
+  const room = new DiskRoom(config.data_dir, limits, (state) =>
+    log[state === "ballast_dropped" ? "warn" : "info"]("disk", { state }),
+  );
   const store = new Store(config.data_dir, config.recover);
   const clock = systemClock();
   const reaped = await reapSandboxes(sandboxRoot(config.data_dir));

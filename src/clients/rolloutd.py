@@ -30,7 +30,7 @@ import time
 import urllib.parse
 import uuid
 from dataclasses import dataclass
-from typing import Any, AsyncIterator, Callable, Dict, Generator, Iterable, Iterator, List
+from typing import Any, AsyncIterator, Callable, Container, Dict, Generator, Iterable, Iterator, List
 from typing import Optional, Tuple, TypeVar, Union
 
 try:
@@ -122,9 +122,20 @@ class Trajectory:
         """False in text mode, where only the engine knows the ids."""
         return self.raw["token_ids"] == "exact"
 
-    def samples(self) -> List[Sample]:
-        """One per token sequence; a chat template that rewrites history makes several."""
-        return [_sample(segment, self.turns) for segment in self.raw["segments"]]
+    def samples(self, versions: Optional[Container[str]] = None) -> List[Sample]:
+        """One per token sequence; a chat template that rewrites history makes several.
+
+        :param versions: what weights of other versions sampled gets mask 0. A rollout that was paused between two
+            batches has tokens of several.
+        """
+        samples = [_sample(segment, self.turns) for segment in self.raw["segments"]]
+        return samples if versions is None else [_masked(sample, versions) for sample in samples]
+
+
+def _masked(sample: Sample, versions: Container[str]) -> Sample:
+    pairs = zip(sample.mask, sample.weight_versions)
+    mask = [one if version is not None and version in versions else 0 for one, version in pairs]
+    return Sample(sample.ids, mask, sample.logprobs, sample.weight_versions)
 
 
 def _sample(segment: Json, turns: List[Json]) -> Sample:

@@ -39,10 +39,13 @@ export class Janitor implements Disposable {
     const tooLarge = store.retention.usedBytes() > keep.bytes;
     const beforeMs = tooLarge ? clock.nowMs() : clock.nowMs() - keep.ms;
     const carriedMs = clock.nowMs() - keep.carryMs;
-    const removed = store.transaction(() => store.retention.remove(beforeMs, carriedMs, STEP_JOBS));
-    if (removed > 0) store.retention.shrink();
-    this.removed += removed;
-    return removed > 0;
+    const [jobs, others] = store.transaction(() => [
+      store.retention.remove(beforeMs, carriedMs, STEP_JOBS),
+      store.groupRetention.remove(beforeMs, carriedMs, STEP_JOBS),
+    ]);
+    if (jobs + others > 0) store.retention.shrink();
+    this.removed += jobs;
+    return jobs + others > 0;
   }
 
   #look(): void {

@@ -1,5 +1,13 @@
 import type { ErrorBody } from "../errors.ts";
-import type { AttemptFailure, Ending, Job, Stage, StageTiming, State } from "../jobs/job.ts";
+import {
+  type AttemptFailure,
+  type Ending,
+  isPaused,
+  type Job,
+  type Stage,
+  type StageTiming,
+  type State,
+} from "../jobs/job.ts";
 import { readLife } from "../jobs/life.ts";
 import type { NewRow } from "../store/job-table.ts";
 import type { JobRow } from "../store/tables.ts";
@@ -19,6 +27,8 @@ export type RolloutView = {
   num_attempts: number;
   /** Attempts that failed and were followed by another one, oldest first. */
   failures: FailureView[];
+  /** Waits for another batch to go on with it; no time limit of its own runs. */
+  paused: boolean;
   /** Set while an active rollout is being ended. */
   ending: Ending | null;
   reward: number | null;
@@ -55,6 +65,7 @@ export function viewRollout(row: JobRow): RolloutView {
     attempt: row.attempt,
     num_attempts: numAttempts,
     failures: failures.map(viewFailure),
+    paused: isPaused({ state: row.state, notBeforeMs: row.not_before_ms }),
     ending: row.state === "active" ? row.ending : null,
     reward: row.reward,
     verdict: row.verdict === null ? null : JSON.parse(row.verdict),
@@ -94,6 +105,7 @@ export function viewAccepted(job: Job, row: NewRow): RolloutView {
     attempt: job.attempt,
     num_attempts: job.numAttempts,
     failures: [],
+    paused: false,
     ending: null,
     reward: null,
     verdict: null,

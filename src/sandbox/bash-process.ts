@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { ServiceError } from "../errors.ts";
 import { abortable, atMost } from "../lib/abortable.ts";
 import type { AttachedContext } from "./attached-context.ts";
+import { endOfKilled } from "./exec.ts";
 import { type Marker, MarkerScanner } from "./marker-scanner.ts";
 import { type Exit, ProcessStream } from "./process-stream.ts";
 
@@ -45,10 +46,11 @@ export class BashProcess {
   static async start(context: AttachedContext, options: BashOptions): Promise<BashProcess> {
     const bash = new BashProcess(context, options);
     try {
-      await abortable(bash.#process.started, options.signal);
-      const ending = await bash.ending(START_MS, options.signal);
+      const started = bash.#process.started.then(() => true);
+      const isStarted = await abortable(atMost(started, START_MS, false), options.signal);
+      const ending = isStarted ? await bash.ending(START_MS, options.signal) : "late";
       if (ending !== "late" && "cwd" in ending) return bash;
-      throw new ServiceError("sandbox_protocol", "bash started but did not come to its prompt");
+      throw new ServiceError("sandbox_protocol", "bash does not come to its prompt");
     } catch (error) {
       bash.kill();
       throw error;
@@ -139,7 +141,7 @@ export class BashProcess {
     ending = await this.ending(GRACE_MS, signal);
     if (ending !== "late") return ending;
     this.kill();
-    return await abortable(this.#process.exited, signal);
+    return await endOfKilled(this.#process, "the shell", signal);
   }
 
   /** The shell and what it runs in front; its background jobs live on, as after `kill -9 $$`. */

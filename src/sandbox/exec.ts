@@ -3,7 +3,7 @@ import { abortable, atMost } from "../lib/abortable.ts";
 import { BoundedOutput } from "../lib/bounded-output.ts";
 import type { ControlChannel } from "./control-channel.ts";
 import { errnoName } from "./errno.ts";
-import { ProcessStream, StartError } from "./process-stream.ts";
+import { type Exit, ProcessStream, StartError } from "./process-stream.ts";
 import type { ExecOptions, ExecResult } from "./sandbox.ts";
 
 const SIGKILL = 9;
@@ -45,10 +45,7 @@ export async function endOf(
   try {
     const exit = await abortable(atMost(process.exited, timeoutMs, null), signal);
     if (exit === null) process.signal(SIGKILL);
-    const end = exit ?? (await abortable(atMost(process.exited, KILLED_MS, null), signal));
-    if (end === null) {
-      throw new ServiceError("sandbox_died", `${what} can't be killed: it hangs in the kernel`);
-    }
+    const end = exit ?? (await endOfKilled(process, what, signal));
     return {
       exitCode: exit === null ? null : end.code,
       signal: end.signal,
@@ -58,6 +55,17 @@ export async function endOf(
     if (process.open) process.signal(SIGKILL);
     throw error instanceof StartError ? notStarted(what, error) : error;
   }
+}
+
+/** @throws ServiceError `sandbox_died` for one that does not end: its sandbox is of no more use. */
+export async function endOfKilled(
+  process: ProcessStream,
+  what: string,
+  signal?: AbortSignal,
+): Promise<Exit> {
+  const end = await abortable(atMost(process.exited, KILLED_MS, null), signal);
+  if (end !== null) return end;
+  throw new ServiceError("sandbox_died", `${what} can't be killed: it hangs in the kernel`);
 }
 
 function notStarted(what: string, error: StartError): ServiceError {

@@ -1,4 +1,5 @@
 import { ServiceError } from "../errors.ts";
+import { atMost } from "../lib/abortable.ts";
 import { BoundedOutput } from "../lib/bounded-output.ts";
 import { terminalText } from "../lib/terminal-text.ts";
 import type { AttachedContext } from "./attached-context.ts";
@@ -8,6 +9,9 @@ import type { CommandOptions, CommandResult, Shell } from "./sandbox.ts";
 
 /** What background jobs print between two commands: the next result shows it. */
 const IDLE_BYTES = 16_384;
+
+/** What was killed ends within this, or hangs in the kernel. */
+const CLOSE_MS = 3000;
 
 /** A bash that is replaced when it ends. One command at a time. */
 export class BashShell implements Shell {
@@ -66,7 +70,8 @@ export class BashShell implements Shell {
 
   async close(): Promise<void> {
     this.#bash?.kill();
-    await this.#bash?.exited;
+    // One that hangs in the kernel goes with the sandbox.
+    if (this.#bash) await atMost(this.#bash.exited, CLOSE_MS, null);
   }
 
   async #exclusively(

@@ -85,6 +85,19 @@ export class Metrics {
         return { labels: { kind, state }, value: count };
       }),
     );
+    one(
+      "rolloutd_groups_carried",
+      "gauge",
+      "Groups that batches which are over have left for others.",
+      store.groupEvents.carried(),
+    );
+    const { alive, parked } = scheduler.pauses;
+    out.metric(
+      "rolloutd_paused",
+      "gauge",
+      "Rollouts that wait for another batch, in their sandboxes or with their records alone.",
+      Object.entries({ alive, parked }).map(([how, value]) => ({ labels: { how }, value })),
+    );
     out.metric(
       "rolloutd_groups_finished_total",
       "counter",

@@ -1,4 +1,4 @@
-import type { KvCache, Lease } from "./kv-cache.ts";
+import { BLOCK_TOKENS, type KvCache, type Lease } from "./kv-cache.ts";
 
 /** How fast the engine is. Zero times and an infinite speed make an answer immediate. */
 export type Performance = {
@@ -29,11 +29,19 @@ export type Done = {
 };
 
 const MIN_PROGRESS_MS = 10;
+/** So much of the memory is left free when a request is let in, for those inside to grow (vLLM's watermark). */
+const WATERMARK = 0.01;
 
 type Request = Work & {
   queuedMs: number;
   startedMs: number;
   lease: Lease | null;
+  /** In which order it was let in. */
+  entered: number;
+  /** What of its prompt it found in memory when it was let in first. */
+  cachedTokens: number;
+  /** Tokens that it had made when it was last thrown out. */
+  made: number;
   timer: Timer | undefined;
   /** The batch's step in which it began to decode, and in which it will be done. */
   fromStep: number;
@@ -53,6 +61,7 @@ export class Batch {
   readonly #waiting: Request[] = [];
   readonly #prefilling = new Set<Request>();
   readonly #decoding = new Set<Request>();
+  #entered = 0;
   #steps = 0;
   #stepsAtMs = 0;
   #prefillFreeMs = 0;
@@ -60,6 +69,8 @@ export class Batch {
   #progressTimer: Timer | undefined;
   #paused = false;
   #frozen = false;
+  /** Requests that were thrown out of memory, to be computed again. */
+  preemptions = 0;
 
   constructor(performance: Performance, kv: KvCache) {
     this.#performance = performance;
@@ -106,6 +117,7 @@ export class Batch {
         queuedMs: performance.now(),
         startedMs: Number.NaN,
         lease: null,
+        ...{ entered: 0, cachedTokens: 0, made: 0 },
         timer: undefined,
         fromStep: 0,
         untilStep: 0,
@@ -134,19 +146,23 @@ export class Batch {
     for (;;) {
       const [next] = this.#waiting;
       if (!next || this.#paused || this.running >= this.#performance.maxBatch) return;
-      const { promptIds, outputIds, salt } = next;
-      next.lease = this.#kv.reserve(promptIds, salt, promptIds.length + outputIds.length);
+      const watermark = Math.ceil(WATERMARK * this.#kv.capacityBlocks);
+      const headroom = this.running === 0 ? 0 : Math.max(this.running + 1, watermark);
+      const ids = computedBy(next, next.made);
+      next.lease = this.#kv.reserve(ids, next.salt, ids.length, headroom);
       if (!next.lease) return;
       this.#waiting.shift();
+      next.entered = ++this.#entered;
+      if (Number.isNaN(next.startedMs)) next.cachedTokens = next.lease.cachedTokens;
       this.#prefill(next, next.lease);
     }
   }
 
   #prefill(request: Request, lease: Lease): void {
     const nowMs = performance.now();
-    request.startedMs = nowMs;
+    if (Number.isNaN(request.startedMs)) request.startedMs = nowMs;
     this.#prefilling.add(request);
-    const tokens = request.promptIds.length - lease.cachedTokens;
+    const tokens = request.promptIds.length + request.made - lease.cachedTokens;
     const durationMs = (tokens / this.#performance.prefillTokensPerS) * 1000;
     this.#prefillFreeMs = Math.max(nowMs, this.#prefillFreeMs) + durationMs;
     if (this.#prefillFreeMs <= nowMs) this.#decode(request, lease);
@@ -162,7 +178,7 @@ export class Batch {
     this.#prefilling.delete(request);
     this.#decoding.add(request);
     request.fromStep = this.#steps;
-    request.untilStep = this.#steps + request.outputIds.length;
+    request.untilStep = this.#steps + request.outputIds.length - request.made;
     if (this.#stepMs === 0 && !this.#frozen) this.#end(request, request.outputIds.length);
     else {
       if (request.onProgress) this.#watch();
@@ -200,8 +216,44 @@ export class Batch {
     const nowMs = performance.now();
     const stepMs = this.#stepMs;
     const decodes = !this.#frozen && this.#decoding.size > 0;
-    if (stepMs > 0 && decodes) this.#steps += (nowMs - this.#stepsAtMs) / stepMs;
+    const steps = stepMs > 0 && decodes ? (nowMs - this.#stepsAtMs) / stepMs : 0;
+    this.#steps += steps;
     this.#stepsAtMs = nowMs;
+    if (steps > 0) this.#growContexts();
+  }
+
+  /** The eldest first; where the memory is full the youngest request is thrown out. */
+  #growContexts(): void {
+    for (const request of [...this.#decoding]) {
+      const { lease } = request;
+      const tokens = request.promptIds.length + this.#progressOf(request);
+      while (lease && this.#decoding.has(request) && !this.#kv.grow(lease, tokens)) {
+        const running = [...this.#prefilling, ...this.#decoding];
+        if (running.length === 1) break;
+        this.#preempt(running.reduce((a, b) => (a.entered > b.entered ? a : b)));
+      }
+    }
+  }
+
+  /** It is the next to be let in, and goes on from what it has made. */
+  #preempt(request: Request): void {
+    const made = this.#progressOf(request);
+    this.#leave(request, made);
+    request.made = made;
+    this.#waiting.unshift(request);
+    this.preemptions++;
+  }
+
+  /** What it has computed stays in memory as long as nobody needs the room. */
+  #leave(request: Request, made: number): void {
+    const { lease, promptIds, salt } = request;
+    const prefilled = this.#decoding.delete(request);
+    clearTimeout(request.timer);
+    this.#prefilling.delete(request);
+    if (!lease) return;
+    if (prefilled) this.#kv.grow(lease, promptIds.length + made);
+    this.#kv.release(lease, prefilled ? computedBy(request, made) : null, salt);
+    request.lease = null;
   }
 
   #schedule(): void {
@@ -209,39 +261,44 @@ export class Batch {
     if (this.#decoding.size === 0 || this.#frozen) return;
     let next = Number.POSITIVE_INFINITY;
     for (const { untilStep } of this.#decoding) next = Math.min(next, untilStep);
+    next = Math.min(next, this.#steps + this.#stepsToFull());
     const waitMs = (next - this.#steps) * this.#stepMs;
     this.#timer = setTimeout(() => this.#finishDue(), Math.max(0, waitMs));
+  }
+
+  /** At least so many steps go by before contexts may have filled the memory. */
+  #stepsToFull(): number {
+    const blocksEach = Math.floor(this.#kv.availableBlocks / this.#decoding.size);
+    return this.#decoding.size === 1 ? Number.POSITIVE_INFINITY : 1 + blocksEach * BLOCK_TOKENS;
   }
 
   #finishDue(): void {
     this.#advance();
     const due = [...this.#decoding].filter(({ untilStep }) => untilStep <= this.#steps + 1e-6);
     for (const request of due) this.#end(request, request.outputIds.length);
+    this.#admit();
     this.#schedule();
   }
 
   #progressOf(request: Request): number {
-    if (!this.#decoding.has(request)) return 0;
-    const made = Math.floor(this.#steps - request.fromStep);
+    if (!this.#decoding.has(request)) return request.made;
+    const made = request.made + Math.floor(this.#steps - request.fromStep);
     return Math.min(request.outputIds.length, Math.max(0, made));
   }
 
   #end(request: Request, generated: number): void {
-    clearTimeout(request.timer);
-    const { lease, promptIds, outputIds, salt, queuedMs, startedMs, marks } = request;
+    this.#advance();
+    const { queuedMs, startedMs, marks, cachedTokens } = request;
     const waited = this.#waiting.indexOf(request);
     if (waited >= 0) this.#waiting.splice(waited, 1);
-    const prefilled = this.#decoding.has(request);
-    this.#advance();
-    this.#prefilling.delete(request);
-    this.#decoding.delete(request);
-    if (lease) {
-      const computed = prefilled ? [...promptIds, ...outputIds.slice(0, generated)] : null;
-      this.#kv.release(lease, computed, salt);
-    }
+    this.#leave(request, generated);
     const queueMs = (Number.isNaN(startedMs) ? performance.now() : startedMs) - queuedMs;
-    request.resolve({ cachedTokens: lease?.cachedTokens ?? 0, generated, queueMs, marks });
+    request.resolve({ cachedTokens, generated, queueMs, marks });
     this.#admit();
     this.#schedule();
   }
+}
+
+function computedBy({ promptIds, outputIds }: Work, made: number): readonly number[] {
+  return made === 0 ? promptIds : [...promptIds, ...outputIds.slice(0, made)];
 }

@@ -171,7 +171,7 @@ export const metrics: Handler = ({ engine, model, requests }) => {
     `vllm:num_requests_running${label} ${batch.running}`,
     `vllm:num_requests_waiting${label} ${batch.waiting}`,
     `vllm:kv_cache_usage_perc${label} ${kv.usage}`,
-    `vllm:num_preemptions_total${label} 0`,
+    `vllm:num_preemptions_total${label} ${batch.preemptions}`,
     `vllm:prefix_cache_queries_total${label} ${counters.promptTokens}`,
     `vllm:prefix_cache_hits_total${label} ${counters.cachedTokens}`,
     `vllm:prompt_tokens_total${label} ${counters.promptTokens}`,

@@ -36,8 +36,17 @@ export class KvCache {
     return blocksFor(tokens) <= this.capacityBlocks;
   }
 
-  /** Room for `tokens`, of which the prompt may be there already; null while there is none. */
-  reserve(promptIds: readonly number[], salt: string, tokens: number): Lease | null {
+  /** Blocks that nobody uses now. */
+  get availableBlocks(): number {
+    return this.capacityBlocks - this.#shared.size - this.#unshared + this.#idle.size;
+  }
+
+  /**
+   * Room for `tokens`, of which the prompt may be there already; null while there is none.
+   *
+   * @param headroom blocks that have to be left for others
+   */
+  reserve(promptIds: readonly number[], salt: string, tokens: number, headroom = 0): Lease | null {
     const hashes = hashBlocks(promptIds, salt);
     // The last token is always computed, because its output is what is asked for.
     const reusable = Math.floor((promptIds.length - 1) / BLOCK_TOKENS);
@@ -48,12 +57,22 @@ export class KvCache {
     }
     for (const hash of pinned) this.#pin(hash);
     const unshared = blocksFor(tokens) - pinned.size;
-    if (!this.#makeRoom(unshared)) {
+    if (this.availableBlocks < unshared + headroom || !this.#makeRoom(unshared)) {
       for (const hash of pinned) this.#unpin(hash);
       return null;
     }
     this.#unshared += unshared;
     return { cachedTokens: pinned.size * BLOCK_TOKENS, hashes, pinned, unshared };
+  }
+
+  /** Room for a context that has come to `tokens`. False where there is none. */
+  grow(lease: Lease, tokens: number): boolean {
+    const more = blocksFor(tokens) - lease.pinned.size - lease.unshared;
+    if (more <= 0) return true;
+    if (!this.#makeRoom(more)) return false;
+    lease.unshared += more;
+    this.#unshared += more;
+    return true;
   }
 
   /** The prompt has been computed: from now on others may use it. */

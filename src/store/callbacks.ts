@@ -8,19 +8,19 @@ export type DueCallback = { seq: number; url: string; attempts: number };
 /** The messages that are still to be delivered, one for each finished job that asked for it. */
 export class CallbackTable {
   readonly #db: Database;
+  readonly #note;
 
   constructor(db: Database) {
     this.#db = db;
+    this.#note = db.query<never, [number, number]>(
+      `INSERT INTO callbacks (job_seq, attempts, due_ms)
+       SELECT seq, 0, ? FROM jobs WHERE seq = ? AND callback_url IS NOT NULL`,
+    );
   }
 
   /** Notes that a job is over, if its client wants to be told. Inside the transaction that ends it. */
   note(seq: number, nowMs: number): void {
-    this.#db
-      .query(
-        `INSERT INTO callbacks (job_seq, attempts, due_ms)
-         SELECT seq, 0, ? FROM jobs WHERE seq = ? AND callback_url IS NOT NULL`,
-      )
-      .run(nowMs, seq);
+    this.#note.run(nowMs, seq);
   }
 
   due(nowMs: number, limit: number): DueCallback[] {

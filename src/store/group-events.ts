@@ -34,6 +34,10 @@ const COUNTS = `
   UNION ALL
   SELECT 'batch', state, count(*) FROM batches WHERE finished_ms IS NULL GROUP BY state`;
 
+const CARRIED = `
+  SELECT count(*) AS count FROM groups JOIN batches ON batches.seq = groups.batch_seq
+  WHERE groups.finished_ms IS NULL AND batches.finished_ms IS NOT NULL`;
+
 /** The ends of groups and batches, in order. A part of the store: same connection, same transactions. */
 export class GroupEventLog {
   readonly #db: Database;
@@ -67,6 +71,11 @@ export class GroupEventLog {
     return this.#db
       .query<{ kind: "group" | "batch"; state: string; count: number }, []>(COUNTS)
       .all();
+  }
+
+  /** How many groups wait for another batch. */
+  carried(): number {
+    return this.#db.query<{ count: number }, []>(CARRIED).get()?.count ?? 0;
   }
 
   #append(event: GroupEvent["event"], groupSeq: number | null, batchSeq: number | null): void {

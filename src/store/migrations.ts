@@ -298,6 +298,11 @@ export const MIGRATIONS: readonly string[] = [
     turns TEXT NOT NULL,
     PRIMARY KEY (job_seq, attempt)
   ) STRICT, WITHOUT ROWID;`,
+  `CREATE INDEX groups_finished ON groups (finished_ms) WHERE finished_ms IS NOT NULL;
+  CREATE INDEX batches_finished ON batches (finished_ms) WHERE finished_ms IS NOT NULL;
+  CREATE INDEX group_events_of_group ON group_events (group_seq);
+  CREATE INDEX group_events_of_batch ON group_events (batch_seq);
+  CREATE INDEX instances_updated ON instances (updated_ms);`,
 ];
 
 /** Brings the schema to this version's. @throws ServiceError when a newer rolloutd wrote the file. */

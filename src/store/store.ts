@@ -7,6 +7,7 @@ import { BatchStore } from "./batch-store.ts";
 import { CallbackTable } from "./callbacks.ts";
 import { closeDatabase, openDatabase } from "./database.ts";
 import { GroupEventLog } from "./group-events.ts";
+import { GroupRetention } from "./group-retention.ts";
 import { GroupStore } from "./group-store.ts";
 import { InstanceStore } from "./instance-store.ts";
 import { JobCounts } from "./job-counts.ts";
@@ -59,6 +60,7 @@ export class Store implements Disposable {
   readonly paused: PausedTable;
   readonly pastTurns: PastTurnsTable;
   readonly retention: Retention;
+  readonly groupRetention: GroupRetention;
   /** How many jobs wait or work. */
   readonly counts: JobCounts;
   #finishedSeq: number;
@@ -78,6 +80,7 @@ export class Store implements Disposable {
     this.paused = new PausedTable(this.#raw);
     this.pastTurns = new PastTurnsTable(this.#raw);
     this.retention = new Retention(this.#raw);
+    this.groupRetention = new GroupRetention(this.#raw);
     this.counts = new JobCounts(this.#raw);
     const last = this.#db
       .select({ seq: sql<number>`coalesce(max(${jobs.finished_seq}), 0)` })

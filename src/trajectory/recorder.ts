@@ -31,9 +31,13 @@ export type RecordedCall = {
 export class Recorder {
   readonly #trajectory: Omit<Trajectory, "token_ids" | "segments">;
   #segments: () => TokenSegment[] | null = () => null;
-  readonly #startMs = performance.now();
+  readonly #now: () => number;
+  readonly #startMs: number;
 
-  constructor(jobId: string, attempt: number) {
+  /** @param now in milliseconds, from wherever it counts */
+  constructor(jobId: string, attempt: number, now = () => performance.now()) {
+    this.#now = now;
+    this.#startMs = now();
     this.#trajectory = {
       version: 1,
       job_id: jobId,
@@ -65,7 +69,7 @@ export class Recorder {
       prompt_tokens: reply.promptTokens,
       completion_tokens: reply.completionTokens,
       // A turn that is told from an earlier record took place before.
-      started_ms: Math.max(0, Math.round(performance.now() - this.#startMs - reply.durationMs)),
+      started_ms: Math.max(0, Math.round(this.#now() - this.#startMs - reply.durationMs)),
       engine_ms: reply.durationMs,
       queue_ms: reply.queueMs,
       first_token_ms: reply.firstTokenMs,

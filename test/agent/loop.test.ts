@@ -218,6 +218,7 @@ test("every call of the model carries the whole conversation, and an id of its o
     tools: t.tools.map((tool) => tool.schema),
     sampling: { temperature: 0.5 },
     timeoutMs: 1234,
+    stallMs: 0,
     maxReplyBytes: 5678,
     sessionId: "job-1",
   };

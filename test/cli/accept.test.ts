@@ -37,6 +37,7 @@ describe("an accepted rollout", () => {
         usesSandbox: true,
         needsBackend: true,
         image: null,
+        scoredInFresh: false,
         instance: JSON.stringify(MATH),
         options: '{"sampling":{"seed":1}}',
       },

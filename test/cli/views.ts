@@ -15,6 +15,7 @@ export function viewOf(id: string, changes: Partial<RolloutView> = {}): RolloutV
     labels: {},
     priority: 0,
     lease_until: null,
+    paused: false,
     ending: null,
     reward: 1,
     verdict: { reward: 1, rule: "echo", reason: "It says so." },

@@ -12,6 +12,11 @@ server, rows = sys.argv[1], json.loads(sys.argv[2])
 def sample(done):
     [tokens] = done.trajectory.samples()
     assert len(tokens.ids) == len(tokens.mask) == len(tokens.weight_versions)
+    [version] = {version for version in tokens.weight_versions if version is not None} or {None}
+    [same] = done.trajectory.samples(versions=[version])
+    [other] = done.trajectory.samples(versions=["another"])
+    assert sum(other.mask) == 0 and other.ids == tokens.ids
+    assert same.mask == (tokens.mask if version is not None else other.mask)
     assert tokens.logprobs is None or len(tokens.logprobs) == len(tokens.ids)
     return {
         "ids": tokens.ids,

@@ -16,6 +16,7 @@ import { tempDir } from "../support/temp-dir.ts";
 import { waitFor } from "../support/wait-for.ts";
 
 const EXAMPLE = resolve(import.meta.dir, "../../scripts/examples/count-words.ts");
+const base64 = (text: string) => Buffer.from(text).toString("base64");
 const DOUBLE = "print(2 * int(input()))";
 
 /** A row of each kind, what a right and a wrong policy do, and why that is so. */
@@ -112,6 +113,32 @@ const KINDS: Record<
       turn("finish", { message: "" }),
     ],
     wrong: [turn("execute_bash", { command: "echo 0 > out.txt" }), turn("finish", { message: "" })],
+  },
+  harbor: {
+    row: (instruction) => ({
+      data_source: "terminal-bench",
+      instruction,
+      task_toml: 'version = "1.0"\n[verifier]\ntimeout_sec = 30.0\n',
+      workdir: "/home/user",
+      tests: {
+        "test.sh": base64(
+          "pytest -q /tests/test_outputs.py\necho $((1 - $?)) >/logs/verifier/reward.txt\n",
+        ),
+        "test_outputs.py": base64(
+          "def test_it():\n    assert open('/home/user/out.txt').read() == 'done\\n'\n",
+        ),
+      },
+    }),
+    right: [
+      turn("execute_bash", { command: "echo done > out.txt" }),
+      turn("finish", { message: "" }),
+    ],
+    wrong: [
+      turn("execute_bash", {
+        command: "mkdir -p /logs/verifier; echo 1 > /logs/verifier/reward.txt",
+      }),
+      turn("finish", { message: "" }),
+    ],
   },
   http: {
     row: (problem) => ({

@@ -74,6 +74,7 @@ const VIEW: RolloutView = {
   labels: {},
   priority: 0,
   lease_until: null,
+  paused: false,
   ending: null,
   reward: null,
   verdict: null,

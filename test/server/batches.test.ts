@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { cpSync } from "node:fs";
 import { advantages } from "../../src/jobs/advantages.ts";
-import { BROKEN, groupService } from "../support/group-service.ts";
+import { BROKEN, groupService, mortalGroupService } from "../support/group-service.ts";
 import { randomFrom } from "../support/random.ts";
 import { tempDir } from "../support/temp-dir.ts";
 import { waitFor } from "../support/wait-for.ts";
@@ -20,6 +20,13 @@ const BATCH = { id: "b", num_samples: 2, goal: { groups: 2 }, instances: rows(6)
 async function decide(t: Service, group: string, first: number, second: number) {
   await t.give(`${group}-0`, first);
   await t.give(`${group}-1`, second);
+}
+
+/** A batch that comes to its goal while another of its groups has one of its rewards. */
+async function leave(t: Service, { unfinished }: { unfinished: string }) {
+  await t.send("POST", "/v1/batches", { ...BATCH, goal: { groups: 1 }, unfinished });
+  await t.give("b-1-0", 1);
+  await decide(t, "b-0", 0, 1);
 }
 
 const ids = (groups: { id: string }[]) => groups.map(({ id }) => id);
@@ -195,10 +202,7 @@ describe("what a batch leaves unfinished", () => {
   test("goes on and is the next batch's first, with the rewards that it has", async () => {
     using dir = tempDir();
     await using t = groupService(dir.path);
-    const goal = { groups: 1 };
-    await t.send("POST", "/v1/batches", { ...BATCH, goal, unfinished: "keep" });
-    await t.give("b-1-0", 1);
-    await decide(t, "b-0", 0, 1);
+    await leave(t, { unfinished: "keep" });
     await t.send("GET", "/v1/batches/b?wait_ms=20000");
     await t.send("POST", "/v1/batches", { id: "n", ...NEXT, carry_from: "b" });
     await t.give("b-1-1", 0);
@@ -211,10 +215,7 @@ describe("what a batch leaves unfinished", () => {
   test("is put aside with the rewards that it has, and only the rest is begun again", async () => {
     using dir = tempDir();
     await using t = groupService(dir.path);
-    const goal = { groups: 1 };
-    await t.send("POST", "/v1/batches", { ...BATCH, goal, unfinished: "restart" });
-    await t.give("b-1-0", 1);
-    await decide(t, "b-0", 0, 1);
+    await leave(t, { unfinished: "restart" });
     await waitFor(() => t.scheduler.unfinished === 0, "all of it to be put aside");
     expect((await t.send("GET", "/v1/groups/b-1")).body.state).toBe("carried");
     await t.send("POST", "/v1/batches", { id: "n", ...NEXT, carry_from: "b" });
@@ -225,42 +226,26 @@ describe("what a batch leaves unfinished", () => {
 
   for (const unfinished of ["keep", "restart"]) {
     test(`survives restarts before and after it is taken over (${unfinished})`, async () => {
-      using folders = new DisposableStack();
-      const folder = () => folders.use(tempDir()).path;
-      let at = folder();
-      let t = groupService(at);
-      // As `kill -9` leaves it: the files as they are, and nobody who closes them.
-      const kill = async () => {
-        const next = folder();
-        cpSync(at, next, { recursive: true });
-        await t[Symbol.asyncDispose]();
-        at = next;
-        t = groupService(at);
-      };
-      await t.send("POST", "/v1/batches", { ...BATCH, goal: { groups: 1 }, unfinished });
-      await t.give("b-1-0", 1);
-      await decide(t, "b-0", 0, 1);
-      await t.send("GET", "/v1/batches/b?wait_ms=20000");
-      await kill();
-      await t.send("POST", "/v1/batches", { id: "n", ...NEXT, carry_from: "b" });
-      await kill();
+      await using life = mortalGroupService();
+      await leave(life.now, { unfinished });
+      await life.now.send("GET", "/v1/batches/b?wait_ms=20000");
+      await life.kill();
+      await life.now.send("POST", "/v1/batches", { id: "n", ...NEXT, carry_from: "b" });
+      await life.kill();
+      const t = life.now;
       await t.give(unfinished === "keep" ? "b-1-1" : "b-1-1-r1", 0);
       const { body } = await t.send("GET", "/v1/batches/n/groups?wait_ms=20000");
       expect(body).toMatchObject({ groups: [{ id: "b-1", rewards: [1, 0] }], over: true });
       const { body: first } = await t.send("GET", "/v1/batches/b/groups");
       expect(ids(first.groups)).toEqual(["b-0"]);
       await waitFor(() => t.scheduler.unfinished === 0, "what is left to end");
-      await t[Symbol.asyncDispose]();
     });
   }
 
   test("is ended when it was begun too many weight versions ago", async () => {
     using dir = tempDir();
     await using t = groupService(dir.path);
-    const goal = { groups: 1 };
-    await t.send("POST", "/v1/batches", { ...BATCH, goal, unfinished: "keep" });
-    await t.give("b-1-0", 1);
-    await decide(t, "b-0", 0, 1);
+    await leave(t, { unfinished: "keep" });
     await t.send("GET", "/v1/batches/b?wait_ms=20000");
     t.announce();
     t.announce();
@@ -327,11 +312,10 @@ test("whatever the order of ends, faults and restarts, a batch brings exactly it
   const random = randomFrom(5);
   const pick = <T>(items: readonly T[]) => items[Math.floor(random() * items.length)] as T;
   for (let walk = 0; walk < 3; walk++) {
-    const folders = [tempDir()];
-    let t = groupService(folders[0]?.path ?? "");
+    await using life = mortalGroupService();
     const keep = walk % 2 === 0 ? "cheapest" : "first_started";
     const samples = 3;
-    await t.send("POST", "/v1/batches", {
+    await life.now.send("POST", "/v1/batches", {
       ...{ id: "b", num_samples: samples, goal: { groups: 4 }, instances: rows(60), keep },
       ...{ max_replacements: 50, max_failed_groups: 50 },
     });
@@ -341,6 +325,7 @@ test("whatever the order of ends, faults and restarts, a batch brings exactly it
     for (let over = false; !over; ) {
       // Requests alone never leave the turn of the event loop.
       await new Promise((resolve) => setImmediate(resolve));
+      const t = life.now;
       const held = [...t.waiting.keys()];
       if (held.length > 0) {
         const id = pick(held);
@@ -350,18 +335,15 @@ test("whatever the order of ends, faults and restarts, a batch brings exactly it
         await t.give(id, broken ? BROKEN : reward);
       }
       if (random() < 0.05 && restarts < 3) {
-        const next = tempDir();
-        folders.push(next);
         restarts++;
-        cpSync(folders.at(-2)?.path ?? "", next.path, { recursive: true });
-        await t[Symbol.asyncDispose]();
-        t = groupService(next.path);
+        await life.kill();
       }
-      const { body } = await t.send("GET", `/v1/batches/b/groups?after=${seen.length}&limit=1`);
+      const page = `/v1/batches/b/groups?after=${seen.length}&limit=1`;
+      const { body } = await life.now.send("GET", page);
       seen.push(...body.groups);
       over = body.over;
     }
-    const { body } = await t.send("GET", "/v1/batches/b/groups?advantages=rloo&limit=100");
+    const { body } = await life.now.send("GET", "/v1/batches/b/groups?advantages=rloo&limit=100");
     expect(ids(body.groups)).toEqual(ids(seen));
     expect(new Set(ids(seen)).size).toBe(4);
     for (const group of body.groups) {
@@ -372,8 +354,6 @@ test("whatever the order of ends, faults and restarts, a batch brings exactly it
       const shown = group.members.map(({ advantage }: { advantage: number }) => advantage);
       expect(shown).toEqual(advantages("rloo", rewards));
     }
-    await waitFor(() => t.scheduler.unfinished === 0, "nothing to be left");
-    await t[Symbol.asyncDispose]();
-    for (const folder of folders) folder[Symbol.dispose]();
+    await waitFor(() => life.now.scheduler.unfinished === 0, "nothing to be left");
   }
 }, 60_000);

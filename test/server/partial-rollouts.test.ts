@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { cpSync } from "node:fs";
-import { groupService } from "../support/group-service.ts";
+import { advantages } from "../../src/jobs/advantages.ts";
+import { BROKEN, groupService, mortalGroupService } from "../support/group-service.ts";
+import { randomFrom } from "../support/random.ts";
 import { tempDir } from "../support/temp-dir.ts";
 import { waitFor } from "../support/wait-for.ts";
 
@@ -40,6 +41,8 @@ describe("a rollout that has used up its turns", () => {
     await untilPaused(t, "b-0-0");
     await untilPaused(t, "b-0-1");
     expect([t.scheduler.pauses.alive, t.scheduler.pools.run.freeSlots()]).toEqual([2, 2]);
+    const shown = await t.send("GET", "/v1/rollouts/b-0-0");
+    expect(shown.body).toMatchObject({ state: "pending", stage: "run", paused: true });
     const over = await batchOf(t, "b");
     expect(over).toMatchObject({ state: "exhausted", delivered: 0, groups: { running: 1 } });
     expect(over.error.message).toContain("1 have used up what they may do for this batch");
@@ -81,27 +84,18 @@ describe("a rollout that has used up its turns", () => {
   });
 
   test("survives kill -9 while it waits and after it went on, each time with its turns", async () => {
-    using folders = new DisposableStack();
-    const folder = () => folders.use(tempDir()).path;
-    let at = folder();
-    let t = groupService(at, { turns: TURNS });
-    const kill = async () => {
-      const next = folder();
-      cpSync(at, next, { recursive: true });
-      await t[Symbol.asyncDispose]();
-      at = next;
-      t = groupService(at, { turns: TURNS });
-    };
-    await t.send("POST", "/v1/batches", FIRST);
-    await untilPaused(t, "b-0-0");
-    await untilPaused(t, "b-0-1");
-    await kill();
-    expect(paused(t)).toEqual(["b-0-0", "b-0-1"]);
-    await batchOf(t, "b");
-    await kill();
-    await t.send("POST", "/v1/batches", NEXT);
-    await waitFor(() => t.playing.has("b-0-1"), "it to go on");
-    await kill();
+    await using life = mortalGroupService({ turns: TURNS });
+    await life.now.send("POST", "/v1/batches", FIRST);
+    await untilPaused(life.now, "b-0-0");
+    await untilPaused(life.now, "b-0-1");
+    await life.kill();
+    expect(paused(life.now)).toEqual(["b-0-0", "b-0-1"]);
+    await batchOf(life.now, "b");
+    await life.kill();
+    await life.now.send("POST", "/v1/batches", NEXT);
+    await waitFor(() => life.now.playing.has("b-0-1"), "it to go on");
+    await life.kill();
+    const t = life.now;
     for (const id of ["b-0-0", "b-0-1"]) expect(await t.turn(id)).toBe("went");
     await t.give("b-0-0", 1);
     await t.give("b-0-1", 0);
@@ -110,7 +104,6 @@ describe("a rollout that has used up its turns", () => {
     expect(first.trajectory.slice(0, 2)).toEqual(Array(2).fill("turn of attempt 1"));
     expect(first.trajectory).toHaveLength(TURNS);
     await waitFor(() => t.scheduler.unfinished === 0, "nothing to be left");
-    await t[Symbol.asyncDispose]();
   });
 
   test("has no time limit while it waits, and afterwards what it had left", async () => {
@@ -224,3 +217,64 @@ describe("a batch of partial rollouts", () => {
     expect([early.status, early.body.error.field]).toEqual([400, "series"]);
   });
 });
+
+for (const unfinished of ["keep", "park"] as const) {
+  test(`whatever the order of turns, pauses, ends, faults and restarts, batches bring whole groups, each once (${unfinished})`, async () => {
+    const random = randomFrom(unfinished === "keep" ? 11 : 12);
+    const pick = <T>(items: readonly T[]) => items[Math.floor(random() * items.length)] as T;
+    await using life = mortalGroupService({ turns: TURNS, slots: 6, maxPausedAlive: 2 });
+    const samples = 3;
+    const plan = {
+      ...{ ...STEP, num_samples: samples, goal: { groups: 2 }, unfinished, max_rollouts: 12 },
+      ...{ max_replacements: 50, max_failed_groups: 50 },
+    };
+    const given = new Map<string, number>();
+    // biome-ignore lint/suspicious/noExplicitAny: what the assertions look at is what is tested.
+    const brought: any[] = [];
+    let kills = 0;
+    let pauses = 0;
+    for (let step = 0; brought.length < 4; step++) {
+      const instances = step === 0 ? rows(30) : [];
+      await life.now.send("POST", "/v1/batches", { ...plan, id: `b${step}`, instances });
+      for (let over = false; !over; ) {
+        // Requests alone never leave the turn of the event loop.
+        await new Promise((resolve) => setImmediate(resolve));
+        const t = life.now;
+        const waiting = new Set(paused(t));
+        const held = [...t.waiting.keys(), ...t.playing.keys()].filter((id) => !waiting.has(id));
+        if (held.length > 0) {
+          const id = pick(held);
+          const broken = random() < 0.1;
+          if (t.waiting.has(id)) {
+            const reward = random() < 0.5 ? 0 : 1;
+            if (!broken) given.set(id, reward);
+            await t.give(id, broken ? BROKEN : reward);
+          } else if (broken) t.break(id);
+          else if ((await t.turn(id)) === "paused") pauses++;
+        }
+        if (random() < 0.02 && kills < 4) {
+          kills++;
+          await life.kill();
+        }
+        over = (await life.now.send("GET", `/v1/batches/b${step}`)).body.state !== "running";
+      }
+      const page = `/v1/batches/b${step}/groups?advantages=rloo&limit=100&trajectories=true`;
+      const { body } = await life.now.send("GET", page);
+      expect(body.groups.length).toBeLessThanOrEqual(2);
+      brought.push(...body.groups);
+    }
+    expect(new Set(brought.map(({ id }) => id)).size).toBe(brought.length);
+    expect([kills, pauses > 10]).toEqual([4, true]);
+    for (const group of brought) {
+      expect(group.members).toHaveLength(samples);
+      const rewards = group.members.map(({ id }: { id: string }) => given.get(id));
+      expect(group.rewards).toEqual(rewards);
+      const shown = group.members.map(({ advantage }: { advantage: number }) => advantage);
+      expect(shown).toEqual(advantages("rloo", rewards));
+      for (const { trajectory } of group.members) {
+        expect(trajectory).toHaveLength(TURNS);
+        expect(trajectory).toEqual(trajectory.toSorted());
+      }
+    }
+  }, 60_000);
+}

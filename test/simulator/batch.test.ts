@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { Batch, type Performance } from "../../src/simulator/batch.ts";
 import { KvCache } from "../../src/simulator/kv-cache.ts";
+import { waitFor } from "../support/wait-for.ts";
 
 const AT_ONCE: Performance = {
   prefillTokensPerS: Number.POSITIVE_INFINITY,
@@ -77,6 +78,31 @@ test("full memory makes further requests wait", async () => {
   const both = [run(10, 32), run(10, 32)];
   expect([batch.running, batch.waiting]).toEqual([1, 1]);
   await Promise.all(both);
+  expect([batch.running, batch.waiting]).toEqual([0, 0]);
+});
+
+test("the youngest is thrown out where contexts outgrow the memory, and loses nothing of what it made", async () => {
+  // Both prompts fit, with a block to grow for each; both answers do not.
+  const { batch, run } = setup({ msPerToken: 1 }, 8 * 16);
+  const ended: string[] = [];
+  const elder = run(40, 32).finally(() => ended.push("elder"));
+  const younger = run(40, 32).finally(() => ended.push("younger"));
+  expect([batch.running, batch.waiting]).toEqual([2, 0]);
+  expect((await elder).generated).toBe(40);
+  expect((await younger).generated).toBe(40);
+  expect(batch.preemptions).toBeGreaterThan(0);
+  expect([ended, batch.running, batch.waiting]).toEqual([["elder", "younger"], 0, 0]);
+});
+
+test("a caller that leaves while its request is thrown out gets what it had made", async () => {
+  const { batch, run } = setup({ msPerToken: 2 }, 8 * 16);
+  const abort = new AbortController();
+  const elder = run(60, 32);
+  const younger = run(60, 32, abort.signal);
+  await waitFor(() => batch.preemptions > 0 && batch.waiting === 1, "the younger to be thrown out");
+  abort.abort();
+  expect((await younger).generated).toBeWithin(1, 60);
+  expect((await elder).generated).toBe(60);
   expect([batch.running, batch.waiting]).toEqual([0, 0]);
 });
 

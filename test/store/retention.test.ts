@@ -1,8 +1,13 @@
+import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
+import { drizzle } from "drizzle-orm/bun-sqlite";
 import { systemClock } from "../../src/lib/clock.ts";
 import { Janitor } from "../../src/pipeline/janitor.ts";
 import type { BatchChange } from "../../src/store/batch-store.ts";
+import { GroupRetention } from "../../src/store/group-retention.ts";
 import type { GroupChange } from "../../src/store/group-store.ts";
+import { InstanceStore } from "../../src/store/instance-store.ts";
+import { migrate } from "../../src/store/migrations.ts";
 import { Store } from "../../src/store/store.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import { CANCEL, STARTED, storeJob, TO_THE_END } from "../support/jobs.ts";
@@ -60,7 +65,11 @@ test("what is too old goes, with all that belongs to it; unfinished jobs and the
   storeJob(t.store, "active", [STARTED]);
   t.fill(300);
   const cursor = t.store.finishedCursor;
+  const oldest = t.store.jobById("j0")?.seq ?? 0;
+  t.store.transaction(() => t.store.pastTurns.save(oldest, 1, "[]"));
+  expect(t.store.pastTurns.of(oldest)).toEqual([{ attempt: 1, turns: "[]" }]);
   while (t.janitor.step()) {}
+  expect(t.store.pastTurns.of(oldest)).toEqual([]);
   expect([t.ids(), t.janitor.removed]).toEqual([["waiting", "active", "j299"], 299]);
   expect(
     t.store.list({ labels: { step: "1" }, limit: 9, after: 0, order: "submitted" }).rows,
@@ -109,4 +118,47 @@ test("a surplus group stays whole as long as another batch may begin with it, an
   t.store.retention.remove(Date.now(), 1, 10);
   t.store.batches.adopt(batchSeq, batchSeq + 1);
   expect([t.ids(), t.store.groups.bySeq(seq)?.batch_seq]).toEqual([["last"], null]);
+});
+
+test("groups and batches go with their last rollout, and with the events of their ends; what is needed stays", () => {
+  using t = setup({ ms: 0, bytes: 1, carryMs: 1e15 });
+  const end = (id: string) => {
+    const group = t.store.groups.byId(id);
+    const batch = t.store.batches.byId(id);
+    if (group) t.store.groupEvents.groupEnded(group, "complete");
+    if (batch) t.store.groupEvents.batchEnded(batch);
+  };
+  const batches = () => t.store.batches.list({ limit: 100, after: 0 }).map(({ id }) => id);
+  const groups = () => t.store.groups.list({ limit: 100, after: 0 }).map(({ id }) => id);
+  t.group("over", { ...OVER, finished_ms: 1 }, DELIVERED);
+  t.group("alone", null, INFORMATIVE);
+  t.group("running", { state: "running" }, DELIVERED);
+  t.group("carried", { state: "complete", finished_ms: Date.now() }, { state: "carried" });
+  t.group("surplus", { state: "complete", finished_ms: Date.now() }, INFORMATIVE);
+  for (const id of ["over", "alone"]) end(id);
+  storeJob(t.store, "last", [CANCEL]);
+  expect(t.store.groupEvents.after(0, 10)).toHaveLength(3);
+  // The batch of what is carried ended after this moment.
+  const carriedMs = Date.now() - 60_000;
+  const step = () =>
+    t.store.retention.remove(Date.now(), carriedMs, 10) +
+    t.store.groupRetention.remove(Date.now(), carriedMs, 10);
+  while (step() > 0) {}
+  const needed = ["running", "carried", "surplus"];
+  expect([batches(), groups(), t.store.groupEvents.after(0, 10)]).toEqual([needed, needed, []]);
+  t.reopen();
+  expect(groups()).toEqual(needed);
+});
+
+test("of the instances those stay that were met last", () => {
+  using db = new Database(":memory:");
+  migrate(db);
+  const instances = new InstanceStore(drizzle(db));
+  for (let at = 0; at < 5; at++) {
+    const experience = { dataSource: "echo", informative: true, rewards: [1], tokens: 1 };
+    instances.learn({ ...experience, key: `echo:${at}`, nowMs: 10 - at });
+  }
+  new GroupRetention(db, 3).remove(0, 0, 10);
+  const keys = instances.list({ after: "", limit: 10 }).map(({ key }) => key);
+  expect(keys).toEqual(["echo:0", "echo:1", "echo:2"]);
 });

@@ -1,3 +1,4 @@
+import { cpSync } from "node:fs";
 import { acceptWith } from "../../src/cli/accept.ts";
 import { acceptBatchWith, acceptGroupWith } from "../../src/cli/accept-group.ts";
 import { RowSource } from "../../src/cli/row-source.ts";
@@ -16,6 +17,7 @@ import { createLog } from "../../src/telemetry/log.ts";
 import { fakeBackends, fakeChooser } from "./fake-backends.ts";
 import { unwatched } from "./fake-sandbox.ts";
 import { FakeThread } from "./fake-thread.ts";
+import { tempDir } from "./temp-dir.ts";
 import { waitFor } from "./wait-for.ts";
 import { idleWeights } from "./weights.ts";
 
@@ -179,6 +181,12 @@ export function groupService(
       }
       return "went";
     },
+    /** A rollout fails in RUN, for no reason of its own. */
+    break(jobId: string): void {
+      const it = playing.get(jobId);
+      playing.delete(jobId);
+      if (it) it.thread.finish(it.start, { error: BROKEN });
+    },
     /** Gives a rollout its reward, or has it fail. Waits until it has come to EVAL. */
     async give(jobId: string, end: number | ErrorBody): Promise<void> {
       const held = await waitFor(() => waiting.get(jobId), `${jobId} to come to EVAL`);
@@ -194,6 +202,30 @@ export function groupService(
       await over;
       store[Symbol.dispose]();
       if (fatal.length > 0) throw fatal[0];
+    },
+  };
+}
+
+/** A group service that can be killed, as by `kill -9`: the files as they are, and nobody who closes them. */
+export function mortalGroupService(options: GroupServiceOptions = {}) {
+  const folders = new DisposableStack();
+  let at = folders.use(tempDir()).path;
+  let service = groupService(at, options);
+  return {
+    /** The one that lives. */
+    get now() {
+      return service;
+    },
+    async kill(): Promise<void> {
+      const next = folders.use(tempDir()).path;
+      cpSync(at, next, { recursive: true });
+      await service[Symbol.asyncDispose]();
+      at = next;
+      service = groupService(at, options);
+    },
+    async [Symbol.asyncDispose]() {
+      await service[Symbol.asyncDispose]();
+      folders.dispose();
     },
   };
 }

@@ -105,13 +105,17 @@ describe("a record", () => {
     expect(record.turns).toMatchObject([{ prompt_tokens: null, completion_tokens: null }]);
   });
 
-  test("says when a call began, not when it ended", () => {
-    const recorder = new Recorder("j", 2);
+  test("says when a call began, not when it ended, and never before the record", () => {
+    let nowMs = 5_000;
+    const recorder = new Recorder("j", 2, () => nowMs);
+    nowMs += 61_000;
     recorder.call("b1", recorded({ ...says("4"), durationMs: 60_000 }));
-    const [turn] = read(recorder).turns;
-    expect(turn.engine_ms).toBe(60_000);
-    // The call that is said to have taken a minute was recorded at once.
-    expect(turn.started_ms).toBeLessThan(-50_000);
+    recorder.call("b1", recorded({ ...says("of an earlier record"), durationMs: 70_000 }));
+    const { turns } = read(recorder);
+    expect(turns).toMatchObject([
+      { started_ms: 1_000, engine_ms: 60_000 },
+      { started_ms: 0, engine_ms: 70_000 },
+    ]);
   });
 
   test("can be read at any moment, and goes on afterwards", () => {

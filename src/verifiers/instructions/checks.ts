@@ -1,20 +1,28 @@
 import { trimEndOf, trimStartOf } from "../../lib/trim-chars.ts";
 import {
+  type Arguments,
+  type Check,
+  number,
+  related,
+  separated,
+  string,
+  texts,
+} from "./arguments.ts";
+import {
   escaped,
   isInScriptOf,
   isLower,
   isUpper,
   occurrences,
-  sentenceCount,
+  sentences,
   unfenced,
   words,
 } from "./text.ts";
+import { TRAINING_CHECKS } from "./training-checks.ts";
 
-type Arguments = Record<string, unknown>;
-type Check = (text: string, args: Arguments) => boolean;
-
-/** Each instruction of IFEval by its id, as IFEval checks it. Arguments are a row's `kwargs`. */
+/** Each instruction of IFEval and of its training sets by its id. Arguments are a row's `kwargs`. */
 export const CHECKS: Record<string, Check> = {
+  ...TRAINING_CHECKS,
   "keywords:existence": (text, { keywords }) =>
     texts(keywords).every((word) => occurrences(text, word) > 0),
   "keywords:frequency": (text, { keyword, frequency, relation }) =>
@@ -25,7 +33,7 @@ export const CHECKS: Record<string, Check> = {
     related(occurrences(text, string(letter)), let_relation, let_frequency),
   "language:response_language": (text, { language }) => isInScriptOf(string(language), text),
   "length_constraints:number_sentences": (text, { num_sentences, relation }) =>
-    related(sentenceCount(text), relation, num_sentences),
+    related(sentences(text).length, relation, num_sentences),
   "length_constraints:number_words": (text, { num_words, relation }) =>
     related(words(text).length, relation, num_words),
   "length_constraints:number_paragraphs": (text, { num_paragraphs }) =>
@@ -63,18 +71,6 @@ export const CHECKS: Record<string, Check> = {
   "punctuation:no_comma": (text) => !text.includes(","),
 };
 
-function related(found: number, relation: unknown, wanted: unknown): boolean {
-  return relation === "less than" ? found < number(wanted) : found >= number(wanted);
-}
-
-/** Parts between separators. An empty one is allowed at either end only. Null: there is one in between. */
-function separated(text: string, by: string | RegExp): string[] | null {
-  const parts = text.split(by).map((part) => part.trim());
-  if (parts[0] === "") parts.shift();
-  if (parts.at(-1) === "") parts.pop();
-  return parts.includes("") ? null : parts;
-}
-
 function nthParagraph(text: string, args: Arguments): boolean {
   const paragraphs = text.split(/\n\n/);
   const filled = paragraphs.filter((paragraph) => paragraph.trim() !== "").length;
@@ -111,16 +107,4 @@ function isJson(text: string): boolean {
 
 function count(text: string, pattern: RegExp): number {
   return text.match(pattern)?.length ?? 0;
-}
-
-function texts(value: unknown): string[] {
-  return Array.isArray(value) ? value.map(String) : [string(value)];
-}
-
-function string(value: unknown): string {
-  return value === undefined || value === null ? "" : String(value);
-}
-
-function number(value: unknown): number {
-  return Number(value ?? 1);
 }

@@ -10,15 +10,15 @@ const ABBREVIATIONS = new Set(
 );
 
 /**
- * How many sentences there are: ends by `.`, `!` or `?` before a blank, except after abbreviations and initials. A
+ * The sentences of a text: ends by `.`, `!` or `?` before a blank, except after abbreviations and initials. A
  * stand-in for the trained tokenizer that IFEval uses; the two differ on rare texts only.
  */
-export function sentenceCount(text: string): number {
-  let count = 0;
-  let open = false;
+export function sentences(text: string): string[] {
+  const found: string[] = [];
+  let open: string[] = [];
   for (const word of text.split(/\s+/)) {
     if (word === "") continue;
-    open = true;
+    open.push(word);
     const bare = trimEndOf(word, "\"'”’)]*_");
     if (!/[.!?…。！？]$/.test(bare)) continue;
     const stem = bare
@@ -26,10 +26,17 @@ export function sentenceCount(text: string): number {
       .toLowerCase()
       .replace(/^["'“(]+/, "");
     if (bare.endsWith(".") && (ABBREVIATIONS.has(stem) || /^[a-z]$/.test(stem))) continue;
-    count++;
-    open = false;
+    found.push(open.join(" "));
+    open = [];
   }
-  return count + (open ? 1 : 0);
+  return open.length === 0 ? found : [...found, open.join(" ")];
+}
+
+/** Words and marks, each mark for itself. */
+export function tokens(text: string): string[] {
+  return (
+    text.match(/[\p{L}\p{N}\p{M}_]+(?:['’-][\p{L}\p{N}\p{M}_]+)*|[^\s\p{L}\p{N}\p{M}_]/gu) ?? []
+  );
 }
 
 /** Without a code fence around it. */
