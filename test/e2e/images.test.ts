@@ -1,7 +1,8 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import type { RolloutView } from "../../src/protocol/view.ts";
 import type { ImageView } from "../../src/sandbox/images/catalogue.ts";
+import { whyNoSifMount } from "../../src/sandbox/sif-mount.ts";
 import { environment, mathRow, run, serve, simulate, turn } from "../support/binary.ts";
 import { makeSif } from "../support/sif.ts";
 import { tempDir } from "../support/temp-dir.ts";
@@ -40,6 +41,18 @@ function setup() {
     list: async () => JSON.parse((await images("list", "--json")).stdout) as ImageView[],
     [Symbol.dispose]: dir[Symbol.dispose],
   };
+}
+
+/** Whether a process has it on its command line as `stage.c` names it to squashfuse. */
+function isServed(sif: string): boolean {
+  const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
+  return pids.some((pid) => {
+    try {
+      return readFileSync(`/proc/${pid}/cmdline`, "latin1").includes(`\0${sif}\0/dev/fd/`);
+    } catch {
+      return false;
+    }
+  });
 }
 
 /** A file system that is one by its looks. */
@@ -90,6 +103,31 @@ describe("jobs of the compiled binary", () => {
     expect(JSON.parse(pruned.stdout).removed).toHaveLength(1);
     expect(readdirSync(`${t.cache}/.trash`)).toEqual([]);
   });
+
+  // Where no SIF can be mounted, image_mount_bytes is refused by doctor, and by each start.
+  if (whyNoSifMount(APPTAINER) === null) {
+    test("run from a SIF that is mounted, and leave nobody who serves it", async () => {
+      using t = setup();
+      const sif = t.dir.file("base.sif");
+      await makeSif(APPTAINER, environment("ROLLOUTD_IMAGE"), sif);
+      await using engine = await simulate(t.dir.path, SCRIPTS);
+      const mounted = ["--image", sif, "--image-mount-bytes", "1", "--backend", engine.url];
+      await using service = await serve(t.dir.file("data"), [...t.flags, ...mounted]);
+      const submit = async (problem: string, waitMs: number) => {
+        const body = JSON.stringify({ instance: mathRow(problem, "42") });
+        const init = { unix: service.socket, method: "POST", body };
+        return await (await fetch(`http://localhost/v1/rollouts?wait_ms=${waitMs}`, init)).json();
+      };
+      const rollout = await submit("What is seven times six?", 60_000);
+      expect(rollout).toMatchObject({ state: "succeeded", reward: 1, isolation: "A" });
+      expect(await t.list()).toEqual([]);
+      await submit("Please take your time.", 0);
+      await waitFor(() => isServed(sif), "the image to be served");
+      service.signal("SIGKILL");
+      await service.exited;
+      await waitFor(() => !isServed(sif), "whoever serves the image to end");
+    });
+  }
 
   test("are not delayed by others whose image takes long to come", async () => {
     using t = setup();
