@@ -15,6 +15,7 @@ import {
   rulesOf,
   settle,
 } from "../src/jobs/group.ts";
+import { splitBatch } from "../src/protocol/batch.ts";
 import type { Cluster, Rollout } from "./dapo-cluster.ts";
 import { GOAL, INFORMATIVE_SHARE, SAMPLES, STEPS, sampleOf, WARM_UP } from "./dapo-workload.ts";
 
@@ -143,13 +144,12 @@ export const upstreamClient: Algorithm = (cluster, seed) => {
 
 type Begun = { entry: BatchGroup; group: Group; rollouts: Rollout[] };
 
-/** The service's own decisions: the modules of `src/jobs`, as `pipeline/batches.ts` applies them. */
-export function service(unfinished: BatchPlan["unfinished"]): Algorithm {
-  const plan: BatchPlan = {
-    ...{ goal: { groups: GOAL, tokens: null }, keep: "cheapest", unfinished },
-    ...{ maxRollouts: null, oversampling: 2, expectedShare: 0.5, maxFailedGroups: 0 },
-    ...{ maxStaleness: null, stale: "end" as const },
-  };
+/** The service's own decisions: the modules of `src/jobs`, as `pipeline/batches.ts` applies them, and its defaults. */
+export function service(unfinished?: BatchPlan["unfinished"]): Algorithm {
+  // As a trainer has it that names a series and leaves the rest out.
+  const request = { series: "bench", goal: { groups: GOAL }, num_samples: SAMPLES };
+  const defaults = splitBatch(request).plan;
+  const plan: BatchPlan = { ...defaults, unfinished: unfinished ?? defaults.unfinished };
   const rules = rulesOf({
     ...{ numSamples: SAMPLES, completeAt: SAMPLES, maxReplacements: 0 },
     ...{ onPolicyFailure: "replace", informative: "spread > 0", overlong: { mode: "keep" } },
@@ -218,7 +218,7 @@ export function service(unfinished: BatchPlan["unfinished"]): Algorithm {
       };
       settleStep();
       cluster.run(onEnd, () => delivered >= GOAL);
-      if (unfinished === "end") for (const group of [...begun.values()]) drop(group);
+      if (plan.unfinished === "end") for (const group of [...begun.values()]) drop(group);
     }
     return ledger.outcome();
   };

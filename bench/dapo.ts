@@ -22,7 +22,7 @@ const RIVALS = {
 /** Simulated: the engines are a model of decoding in virtual time, the decisions are the service's own. */
 export async function dapo(): Promise<void> {
   for (const backends of BACKENDS) {
-    const ours = measure(service("keep"), backends);
+    const ours = measure(service(), backends);
     const name = `${backends} simulated backends, ${STEPS} steps of ${GOAL} groups`;
     report(`${name}: ours`, ours);
     for (const [rival, { run, target }] of Object.entries(RIVALS)) {

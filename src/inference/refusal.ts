@@ -9,7 +9,7 @@ const MAX_MESSAGE_CHARS = 500;
  *
  * Source: vLLM ("This model's maximum context length is", "longer than the maximum model length", a
  * negative `max_tokens` where it computes one, "cannot be greater than max_model_len"), SGLang ("longer than the model's context length",
- * "exceeds the maximum allowed length"), llama.cpp ("exceeds the available context size"), OpenAI
+ * "exceeds the maximum allowed length", "max_completion_tokens is too large"), llama.cpp ("exceeds the available context size"), OpenAI
  * (the code).
  */
 const CONTEXT_CODES = new Set(["context_length_exceeded", "exceed_context_size_error"]);
@@ -20,6 +20,7 @@ const CONTEXT_TEXTS = [
   /exceeds the maximum allowed (input )?length/i,
   /max_tokens must be at least 1, got -\d/i,
   /max_tokens=\d+ cannot be greater than max_model_len/i,
+  /max_(completion_)?tokens is too large/i,
 ];
 const CONTEXT_STATUSES = new Set([400, 413, 422]);
 

@@ -52,7 +52,6 @@ class Output:
         self.main = threading.get_ident()
         self.runs = False  # A cell; what comes between two is dropped.
         self.cells, self.ticks, self.held = 0, False, bytearray()
-        self.writes = False  # The main thread, here: an interrupt waits, so that no output is lost.
         self.interrupted = False
         self.forked = False
         os.register_at_fork(after_in_child=self.leave)
@@ -62,9 +61,14 @@ class Output:
     def leave(self):
         self.forked = True
 
+    def wake(self):
+        os.write(self.waker, b" ")
+
     def stream(self, fd):
         buffer = io.BufferedWriter(Stream(self, fd))
-        return io.TextIOWrapper(buffer, encoding="utf-8", errors="replace", line_buffering=True)
+        text = Text(buffer, encoding="utf-8", errors="replace", line_buffering=True)
+        text.output = self
+        return text
 
     def begin(self, client, max_bytes):
         with self.lock:
@@ -72,11 +76,11 @@ class Output:
             self.client = client
             self.head_left = (max_bytes + 1) // 2
             self.tail, self.tail_limit, self.after_head = bytearray(), max_bytes // 2, 0
-            self.runs = True
+            self.runs, self.interrupted = True, False
             self.cells += 1
             if not self.ticks:
                 self.ticks = True
-                os.write(self.waker, b" ")
+                self.wake()
 
     def end(self, images, outcome):
         """Of what subprocesses of the cell print later nothing belongs to it."""
@@ -101,7 +105,9 @@ class Output:
             ready = poll.poll(TICK_MS if self.ticks else None)
             with self.lock:
                 if (self.wake_end, select.POLLIN) in ready:
-                    os.read(self.wake_end, 1)
+                    os.read(self.wake_end, CHUNK)
+                if self.interrupted and self.runs:
+                    signal.pthread_kill(self.main, signal.SIGINT)
                 self.drain()
                 if self.held:
                     self.send(self.held)
@@ -123,19 +129,7 @@ class Output:
     def write(self, fd, data):
         """As if `data` went through the descriptor, wherever that leads now."""
         if self.forked or os.fstat(fd).st_ino != self.pipe:
-            return os.write(fd, data)
-        if threading.get_ident() != self.main:
-            return self.write_here(data)
-        self.writes = True
-        try:
-            return self.write_here(data)
-        finally:
-            self.writes = False
-            if self.interrupted:
-                self.interrupted = False
-                raise KeyboardInterrupt
-
-    def write_here(self, data):
+            return write_elsewhere(fd, data)
         with self.lock:
             self.drain()
             if self.runs:
@@ -155,13 +149,27 @@ class Output:
             del self.tail[: max(0, len(self.tail) - self.tail_limit)]
 
     def interrupt(self, _, frame):
-        """Outside a cell it is late and hits nothing."""
-        while frame and frame.f_code is not run.__code__:
+        """Outside a cell it is late and hits nothing; within a write it waits, or Python would write the same again."""
+        stack = set()
+        while frame:
+            stack.add(frame.f_code)
             frame = frame.f_back
-        if frame and self.writes:
-            self.interrupted = True
-        elif frame:
+        if run.__code__ not in stack:
+            return
+        if Stream.write.__code__ not in stack or write_elsewhere.__code__ in stack:
+            self.interrupted = False
             raise KeyboardInterrupt
+        self.interrupted = True
+        self.wake()
+
+
+class Text(io.TextIOWrapper):
+    def write(self, text):
+        count = super().write(text)
+        if self.output.interrupted and threading.get_ident() == self.output.main:
+            self.output.interrupted = False
+            raise KeyboardInterrupt
+        return count
 
 
 class Stream(io.RawIOBase):
@@ -180,6 +188,10 @@ class Stream(io.RawIOBase):
 
     def write(self, data):
         return self.output.write(self.name, data)
+
+
+def write_elsewhere(fd, data):
+    return os.write(fd, data)
 
 
 def send(client, *messages):

@@ -1,4 +1,4 @@
-import { and, asc, eq, getTableColumns, gt, inArray, isNull, type SQL } from "drizzle-orm";
+import { and, asc, eq, getTableColumns, gt, inArray, isNull, type SQL, sql } from "drizzle-orm";
 import type { BunSQLiteDatabase } from "drizzle-orm/bun-sqlite";
 import type { GroupState } from "../jobs/group.ts";
 import { type GroupRow, groups, type JobRow, jobBodies, jobs } from "./tables.ts";
@@ -77,7 +77,7 @@ export class GroupStore {
       .select({ ...getTableColumns(jobs), ...body })
       .from(jobs)
       .innerJoin(jobBodies, eq(job_seq, jobs.seq))
-      .where(eq(jobs.group_seq, seq))
+      .where(sql`${jobs.group_seq} = (SELECT ${seq})`)
       .orderBy(asc(jobs.seq))
       .all();
   }

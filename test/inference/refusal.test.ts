@@ -12,6 +12,8 @@ test.each([
   "'max_tokens' or 'max_completion_tokens' is too large: 4096. This model's maximum context length is 4096 tokens and your request has 10 input tokens (4096 > 4096 - 10).",
   "The decoder prompt (length 8357) is longer than the maximum model length of 8192. Make sure that `max_model_len` is no smaller than the number of text tokens.",
   "max_tokens must be at least 1, got -12.",
+  "max_tokens=100000 cannot be greater than max_model_len=4096. Please request fewer output tokens. (parameter=max_tokens, value=100000)",
+  "max_completion_tokens is too large: 100000.This model supports at most 4096 completion tokens.",
   "The input (5000 tokens) is longer than the model's context length (4096 tokens).",
   "Requested token count exceeds the model's maximum context length of 4096 tokens. You requested a total of 5000 tokens: 1000 tokens from the input messages and 4000 tokens for the completion.",
   "Input length (5000 tokens) exceeds the maximum allowed length (4090 tokens). Use a shorter input or enable --allow-auto-truncate.",

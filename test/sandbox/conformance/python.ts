@@ -101,11 +101,14 @@ threading.Thread(target=show).start()`;
   test("an interrupt of a cell that prints all the time leaves the session whole", async () => {
     await using it = await pythonOf(setup);
     const flood = "n = 0\nwhile True:\n    print(n)\n    n += 1";
-    const late = await it.run(flood, { ...EXEC, timeoutMs: 300, maxOutputBytes: 10_000_000 });
-    expect(late).toMatchObject({ timedOut: true, restarted: false });
-    const numbers = late.output.split("\n").slice(0, 1000).map(Number);
-    expect(numbers).toEqual(Array.from({ length: 1000 }, (_, i) => i));
-    expect(await it.run("n > 1000")).toMatchObject({ output: "True\n", restarted: false });
+    for (let round = 0; round < 5; round++) {
+      const late = await it.run(flood, { ...EXEC, timeoutMs: 100, maxOutputBytes: 10_000_000 });
+      expect(late).toMatchObject({ timedOut: true, restarted: false });
+      const numbers = late.output.match(/^\d+$/gm)?.map(Number) ?? [];
+      expect(numbers.length).toBeGreaterThan(10);
+      expect(numbers.findIndex((number, i) => number !== i)).toBe(-1);
+    }
+    expect(await it.run("n > 10")).toMatchObject({ output: "True\n", restarted: false });
   });
 
   test("of much output both ends are kept and the cut is stated", async () => {
