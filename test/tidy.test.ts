@@ -24,7 +24,7 @@ const TABLE: Record<string, { from?: string[]; types?: string[] }> = {
       "sandbox",
       "inference",
       "simulator",
-    ].concat(["clients", "compat", "jobs", "telemetry", "config.ts"]),
+    ].concat(["clients", "compat", "jobs", "telemetry", "config"]),
     types: ["trajectory"],
   },
   compat: {
@@ -57,7 +57,7 @@ const TABLE: Record<string, { from?: string[]; types?: string[] }> = {
   jobs: {},
   telemetry: {},
   lib: {},
-  "config.ts": {},
+  config: {},
   "errors.ts": {},
 };
 

@@ -1,4 +1,4 @@
-import type { Config } from "../config.ts";
+import type { Config } from "../config/settings.ts";
 import { ServiceError } from "../errors.ts";
 import type { Submission } from "../pipeline/parts.ts";
 import { canonicalJson } from "../protocol/parse.ts";

@@ -1,4 +1,4 @@
-import type { Config } from "../config.ts";
+import type { Config } from "../config/settings.ts";
 
 type Keys = Pick<Config, "api_key_env" | "backend_key_envs">;
 

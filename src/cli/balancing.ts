@@ -1,4 +1,4 @@
-import type { Config } from "../config.ts";
+import type { Config } from "../config/settings.ts";
 import { BackendWatch } from "../inference/backend-watch.ts";
 import { LoadWatch } from "../inference/load-watch.ts";
 import { BackendRegistry } from "../inference/registry.ts";

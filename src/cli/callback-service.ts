@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from "node:fs";
 import { isIP } from "node:net";
-import type { Config } from "../config.ts";
+import type { Config } from "../config/settings.ts";
 import { ServiceError } from "../errors.ts";
 import type { Clock } from "../lib/clock.ts";
 import { type Network, networkOf, resolveAllowed } from "../lib/network.ts";

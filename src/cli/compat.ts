@@ -2,7 +2,7 @@ import type { Hono } from "hono";
 import { gymRoutes } from "../compat/nemo-gym/routes.ts";
 import { type Addresses, ProrlGateway } from "../compat/prorl/gateway.ts";
 import { prorlRoutes } from "../compat/prorl/routes.ts";
-import type { Config } from "../config.ts";
+import type { Config } from "../config/settings.ts";
 import { hubFolder } from "../inference/tokens/hub-folder.ts";
 import type { ServerEnv, ServerParts } from "../server/parts.ts";
 import type { Accept } from "./accept.ts";

@@ -1,6 +1,6 @@
 import { accessSync, constants, existsSync, readFileSync, statfsSync } from "node:fs";
 import { dirname } from "node:path";
-import type { Config } from "../config.ts";
+import type { Config } from "../config/settings.ts";
 import { nodeMemory } from "../lib/memory.ts";
 import { makePrivateFolder } from "../lib/private-folder.ts";
 import { delegatedCgroup } from "../sandbox/cgroup.ts";

@@ -1,6 +1,6 @@
 import { statfsSync } from "node:fs";
 import { join } from "node:path";
-import type { Config } from "../config.ts";
+import type { Config } from "../config/settings.ts";
 import { ServiceError } from "../errors.ts";
 import { probeBackend } from "../inference/probe.ts";
 import { installAssets } from "../sandbox/assets.ts";

@@ -1,5 +1,5 @@
 import { mkdtempSync, rmSync } from "node:fs";
-import { loadConfig } from "../config.ts";
+import { loadConfig } from "../config/config.ts";
 import { createLog } from "../telemetry/log.ts";
 import { ApiClient } from "./api-client.ts";
 import { type CliContext, type Command, EXIT } from "./command.ts";

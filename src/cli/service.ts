@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { type Config, flagOf, type SettingName } from "../config.ts";
+import { type Config, flagOf, type SettingName } from "../config/settings.ts";
 import { ServiceError, toErrorBody } from "../errors.ts";
 import { systemClock } from "../lib/clock.ts";
 import { isMemoryTight } from "../lib/memory.ts";

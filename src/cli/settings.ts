@@ -1,13 +1,14 @@
 import { readFileSync } from "node:fs";
 import { z } from "zod";
+import { loadConfig } from "../config/config.ts";
 import {
   type Config,
   flagOf,
-  loadConfig,
+  SECTIONS,
   SETTINGS,
   type SettingName,
   variableOf,
-} from "../config.ts";
+} from "../config/settings.ts";
 import { ServiceError } from "../errors.ts";
 import { UsageError } from "./flags.ts";
 
@@ -38,20 +39,29 @@ function readConfig(values: Record<string, unknown>): Config {
   return loadConfig({ file: path ? readConfigFile(path) : undefined, env: process.env, flags });
 }
 
+/** Every setting on a line, by what they are about. */
 export function settingsHelp(): string {
   const names = Object.keys(SETTINGS) as SettingName[];
   const width = Math.max(...names.map((name) => flagOf(name).length));
-  const lines = names.map((name) => {
-    const { doc, fallback } = SETTINGS[name];
-    const shown = fallback === undefined || fallback === false ? "" : ` [${fallback}]`;
-    return `  ${flagOf(name).padEnd(width)}  ${doc}${shown}`;
+  const sections = Object.entries(SECTIONS).map(([title, section]) => {
+    const lines = (Object.keys(section) as SettingName[]).map((name) => helpLine(name, width));
+    return `${title}\n${lines.join("\n")}`;
   });
   const example: SettingName = "data_dir";
-  return `${lines.join("\n")}
+  return `\n${sections.join("\n\n")}
 
+What is on by default has --no- before its name to switch it off.
 Each setting is also an environment variable (${flagOf(example)}: ${variableOf(example)}) and a key of the
 TOML file that --config names (${example}). Flags win over variables, variables over the file.
 `;
+}
+
+function helpLine(name: SettingName, width: number): string {
+  const { schema, doc, fallback } = SETTINGS[name];
+  const choices = schema instanceof z.ZodEnum ? ` (${schema.options.join(", ")})` : "";
+  const on = fallback === true ? "on" : fallback;
+  const shown = on === undefined || on === false ? "" : ` [${on}]`;
+  return `  ${flagOf(name).padEnd(width)}  ${doc}${choices}${shown}`;
 }
 
 /** The configuration file as JSON schema. */

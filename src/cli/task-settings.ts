@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import type { Config } from "../config.ts";
+import type { Config } from "../config/settings.ts";
 import { ServiceError } from "../errors.ts";
 import type { TaskSettings } from "../tasks/settings.ts";
 import { mcpSettings } from "./mcp-settings.ts";

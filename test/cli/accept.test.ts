@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { acceptWith } from "../../src/cli/accept.ts";
-import { loadConfig } from "../../src/config.ts";
+import { loadConfig } from "../../src/config/config.ts";
 import { failureOf } from "../support/failure.ts";
 
 const MATH = {

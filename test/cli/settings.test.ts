@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { parseFlags, UsageError } from "../../src/cli/flags.ts";
 import { configFrom, settingFlags, settingsHelp } from "../../src/cli/settings.ts";
-import { flagOf, SETTINGS, variableOf } from "../../src/config.ts";
+import { flagOf, SETTINGS, variableOf } from "../../src/config/settings.ts";
 import { tempDir } from "../support/temp-dir.ts";
 
 function configOf(...args: string[]) {

@@ -2,7 +2,7 @@ import { acceptWith } from "../../src/cli/accept.ts";
 import { acceptBatchWith, acceptGroupWith } from "../../src/cli/accept-group.ts";
 import { mountCompat } from "../../src/cli/compat.ts";
 import { prorlAddresses } from "../../src/cli/prorl-addresses.ts";
-import { loadConfig } from "../../src/config.ts";
+import { loadConfig } from "../../src/config/config.ts";
 import { BackendRegistry } from "../../src/inference/registry.ts";
 import type { Stage } from "../../src/jobs/job.ts";
 import { systemClock } from "../../src/lib/clock.ts";

@@ -2,7 +2,7 @@ import { cpSync } from "node:fs";
 import { acceptWith } from "../../src/cli/accept.ts";
 import { acceptBatchWith, acceptGroupWith } from "../../src/cli/accept-group.ts";
 import { RowSource } from "../../src/cli/row-source.ts";
-import { loadConfig } from "../../src/config.ts";
+import { loadConfig } from "../../src/config/config.ts";
 import type { ErrorBody } from "../../src/errors.ts";
 import type { Allowance } from "../../src/jobs/allowance.ts";
 import type { Stage } from "../../src/jobs/job.ts";

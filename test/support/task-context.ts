@@ -1,6 +1,6 @@
 import type { Dialogue } from "../../src/agent/dialogue.ts";
 import { taskSettings } from "../../src/cli/task-settings.ts";
-import { loadConfig } from "../../src/config.ts";
+import { loadConfig } from "../../src/config/config.ts";
 import { driveAgent } from "../../src/tasks/drive-agent.ts";
 import type { EvalContext, RunContext } from "../../src/tasks/task-kind.ts";
 import { Recorder } from "../../src/trajectory/recorder.ts";

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { resolve } from "node:path";
-import { flagOf, loadConfig, SETTINGS, variableOf } from "../src/config.ts";
-import { failureOf } from "./support/failure.ts";
+import { loadConfig } from "../../src/config/config.ts";
+import { flagOf, SETTINGS, variableOf } from "../../src/config/settings.ts";
+import { failureOf } from "../support/failure.ts";
 
 const NOTHING = { env: {}, flags: {} };
 

@@ -1,0 +1,38 @@
+import { availableParallelism } from "node:os";
+import { resolve as resolvePath } from "node:path";
+import { z } from "zod";
+
+export const cores = availableParallelism();
+/** A number, or its text: flags and variables have nothing else. */
+export const whole = (min: number, max = Number.MAX_SAFE_INTEGER) =>
+  z.preprocess(
+    (value) => (typeof value === "string" && value.trim() !== "" ? Number(value) : value),
+    z.int().min(min).max(max),
+  );
+export const count = whole(1);
+export const bytes = whole(1);
+export const ms = whole(1);
+export const path = z.string().min(1);
+/** Absolute, because programs that run in other folders get what lies below it. */
+export const folder = path.overwrite((given) => resolvePath(given));
+export const networks = z
+  .string()
+  .regex(
+    /^(loopback|private|public)(,(loopback|private|public))*$/,
+    "must be of loopback,private,public",
+  );
+export const flag = z.union([
+  z.boolean(),
+  z.stringbool({ truthy: ["true", "1", "yes"], falsy: ["false", "0", "no"] }),
+]);
+
+/** One setting: its shape, its default, and what it means. */
+export type Setting<S extends z.ZodType, D> = { schema: S; fallback: D; doc: string };
+
+export function setting<S extends z.ZodType, D extends z.output<S> | undefined>(
+  schema: S,
+  fallback: D,
+  doc: string,
+): Setting<S, D> {
+  return { schema, fallback, doc };
+}
