@@ -25,8 +25,10 @@ ${settingsHelp()}`,
     const config = configFrom(values);
     const log = createLog(config.log_level);
     const service = await startService(config, log, context);
+    // Who reads the addresses may end it at once.
+    const first = nextSignal();
     announce(service, values.json === true);
-    const signal = await nextSignal();
+    const signal = await first;
     log.info("draining", { signal, drain_ms: config.drain_ms });
     const second = nextSignal();
     const { handedBack } = await service.shutDown(config.drain_ms, second);
