@@ -3,11 +3,17 @@ import type { Trajectory } from "../src/trajectory/record.ts";
 import { mathRow, sandboxFlags, serve, simulate } from "../test/support/binary.ts";
 import { tempDir } from "../test/support/temp-dir.ts";
 
+/** Where token ids come from: text mode has none, a model's folder, or the engine's own routes. */
+export type TokenSource = "none" | "folder" | "engine";
+
 /** The compiled service with real sandboxes, and the simulated engine replaying `turns` without delay. */
-export async function startRollouts(turns: unknown[]) {
+export async function startRollouts(turns: unknown[], tokens: TokenSource = "engine") {
   const scratch = tempDir();
-  const engine = await simulate(scratch.path, [{ match: "bench", variants: [turns] }]);
-  const service = await serve(scratch.file("data"), [...sandboxFlags(), "--backend", engine.url]);
+  const folder = ["--model-dir", scratch.file("model")];
+  const engine = await simulate(scratch.path, [{ match: "bench", variants: [turns] }], folder);
+  const source = { none: ["--engine", "text"], folder, engine: [] }[tokens];
+  const flags = [...sandboxFlags(), "--backend", engine.url, ...source];
+  const service = await serve(scratch.file("data"), flags);
   const call = async <T>(method: string, path: string, body?: unknown): Promise<T> => {
     const init = body === undefined ? {} : { body: JSON.stringify(body) };
     const url = `http://localhost${path}`;
