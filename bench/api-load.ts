@@ -1,16 +1,20 @@
 import { KeepAlive, type Target } from "./keep-alive.ts";
 
-const CLIENTS = 16;
 /** Requests at a fixed rate that are open at once, at most; more wait, and their waiting counts. */
 const PACED_CLIENTS = 64;
 
 /** Units: milliseconds of each request; requests per second of all clients together. */
 export type Load = { times: number[]; perSecond: number };
 
-/** As many requests as a few clients get answered, one after another each. */
-export async function saturate(target: Target, request: Buffer, forMs: number): Promise<Load> {
+/** As many requests as `count` clients get answered, one after another each. */
+export async function saturate(
+  target: Target,
+  request: Buffer,
+  count: number,
+  forMs: number,
+): Promise<Load> {
   const times: number[] = [];
-  const clients = await open(target, CLIENTS);
+  const clients = await open(target, count);
   const startMs = performance.now();
   const work = async (client: KeepAlive) => {
     for (let nowMs = performance.now(); nowMs - startMs < forMs; ) {

@@ -22,11 +22,13 @@ const MANY = request("POST", "/v1/rollouts", {
 });
 const GET = request("GET", `/v1/rollouts/${KNOWN}`);
 
-type Case = { what: string; send: Buffer; jobs: number; target?: number };
+type Case = { what: string; send: Buffer; clients: number; jobs: number; target?: number };
 const CASES: Case[] = [
-  { what: "single submits", send: SINGLE, jobs: 1, target: 4 },
-  { what: `submits in batches of ${BATCH}`, send: MANY, jobs: BATCH, target: 20 },
-  { what: "gets", send: GET, jobs: 1 },
+  // Few wait for the same commit, and many do: a trainer has as many rollouts submitted at once as run.
+  { what: "single submits", send: SINGLE, clients: 16, jobs: 1, target: 4 },
+  { what: "single submits", send: SINGLE, clients: 64, jobs: 1, target: 4 },
+  { what: `submits in batches of ${BATCH}`, send: MANY, clients: 16, jobs: BATCH, target: 20 },
+  { what: "gets", send: GET, clients: 16, jobs: 1 },
 ];
 
 /** What a submit, a get and a waiting client cost, each durable, beside a server that keeps nothing. */
@@ -48,12 +50,12 @@ export async function api(): Promise<void> {
   let singlesPerSecond = 0;
   let theirSingles: Load | undefined;
   for (const one of CASES) {
-    const loads = await inTurns(targets, one.send);
+    const loads = await inTurns(targets, one);
     const theirs = loads.get("fastapi");
     for (const [name, load] of loads) report(name, one, load, theirs);
     if (one.send === SINGLE) {
       singlesPerSecond = loads.get("tcp")?.perSecond ?? 0;
-      theirSingles = theirs;
+      if (theirs && theirs.perSecond > (theirSingles?.perSecond ?? 0)) theirSingles = theirs;
     }
     // The target can be read as times its batches, or as times the rollouts that it takes one by one.
     if (one.send === MANY && theirSingles) {
@@ -65,11 +67,14 @@ export async function api(): Promise<void> {
 }
 
 /** The machine is not equally fast all the time, so none of them has it to itself for long. */
-async function inTurns(targets: [string, Target][], send: Buffer): Promise<Map<string, Load>> {
+async function inTurns(
+  targets: [string, Target][],
+  { send, clients }: Case,
+): Promise<Map<string, Load>> {
   const rounds = new Map<string, Load[]>(targets.map(([name]) => [name, []]));
   for (let index = 0; index < ROUNDS; index++) {
     for (const [name, target] of targets) {
-      rounds.get(name)?.push(await saturate(target, send, ROUND_MS));
+      rounds.get(name)?.push(await saturate(target, send, clients, ROUND_MS));
     }
   }
   return new Map(
@@ -81,12 +86,17 @@ async function inTurns(targets: [string, Target][], send: Buffer): Promise<Map<s
   );
 }
 
-function report(name: string, { what, jobs, target }: Case, load: Load, theirs?: Load): void {
+function report(
+  name: string,
+  { what, clients, jobs, target }: Case,
+  load: Load,
+  theirs?: Load,
+): void {
   const compared = name !== "fastapi" && theirs;
   const ratio = compared ? round(load.perSecond / theirs.perSecond) : 0;
   print({
     bench: "api",
-    case: `${name}: ${what}, 16 clients: ${Math.round(load.perSecond * jobs)}/s`,
+    case: `${name}: ${what}, ${clients} clients: ${Math.round(load.perSecond * jobs)}/s`,
     ...{ n: load.times.length, unit: "ms per request" },
     ...{ p50: percentile(load.times, 0.5), p99: percentile(load.times, 0.99) },
     ...(compared ? { against: "FastAPI and uvicorn, in memory: times its rate", ratio } : {}),
@@ -96,14 +106,14 @@ function report(name: string, { what, jobs, target }: Case, load: Load, theirs?:
 
 function reportBesideSingles(
   name: string,
-  { what, jobs, target = 0 }: Case,
+  { what, clients, jobs, target = 0 }: Case,
   load: Load,
   theirs: Load,
 ) {
   const ratio = round((load.perSecond * jobs) / theirs.perSecond);
   print({
     bench: "api",
-    case: `${name}: ${what}, 16 clients: ${Math.round(load.perSecond * jobs)}/s`,
+    case: `${name}: ${what}, ${clients} clients: ${Math.round(load.perSecond * jobs)}/s`,
     ...{ n: load.times.length, unit: "ms per request" },
     ...{ p50: percentile(load.times, 0.5), p99: percentile(load.times, 0.99) },
     ...{ against: "FastAPI and uvicorn, in memory: times its single submits", ratio },
@@ -133,7 +143,7 @@ async function waiting({ pid, url }: Service, target: Target): Promise<void> {
       open.push(client);
     }
     await untilWaiting(url, clients);
-    const { times } = await saturate(target, GET, ROUND_MS);
+    const { times } = await saturate(target, GET, 16, ROUND_MS);
     const rss = rssMb(pid);
     print({
       bench: "api",
