@@ -40,30 +40,39 @@ export async function groupEnd(): Promise<void> {
     if (!response.ok) throw new Error(`${method} ${path}: ${await response.text()}`);
     return (await response.json()) as GroupView;
   };
-  await call("POST", "/v1/groups", {
-    ...{ id: "g", num_samples: ROLLOUTS, sampling: { seed: 0 } },
-    instance: {
-      data_source: "codeforces",
-      prompt: [{ role: "user", content: "bench" }],
-      reward_model: { ground_truth: JSON.stringify({ inputs: ["1"], outputs: ["1"] }) },
-    },
-  });
-  for (let running = 0; running < ROLLOUTS; ) {
-    await Bun.sleep(100);
-    const { members, error } = await call("GET", "/v1/groups/g");
-    if (error) throw new Error(error.message);
-    running = members.filter(({ rollout }) => rollout?.stage === "run").length;
-  }
-  await settled(service.pid);
-  const before = cpuMs(service.pid);
-  const startMs = Date.now();
-  const { members } = await call("DELETE", "/v1/groups/g?wait_ms=60000");
-  const spentMs = cpuMs(service.pid) - before;
-  const times = members.map(({ rollout }) => Date.parse(rollout?.finished_at ?? "") - startMs);
+  const endOf = async (id: string) => {
+    await call("POST", "/v1/groups", {
+      ...{ id, num_samples: ROLLOUTS, sampling: { seed: 0 } },
+      instance: {
+        data_source: "codeforces",
+        prompt: [{ role: "user", content: "bench" }],
+        reward_model: { ground_truth: JSON.stringify({ inputs: ["1"], outputs: ["1"] }) },
+      },
+    });
+    for (let running = 0; running < ROLLOUTS; ) {
+      await Bun.sleep(100);
+      const { members, error } = await call("GET", `/v1/groups/${id}`);
+      if (error) throw new Error(error.message);
+      running = members.filter(({ rollout }) => rollout?.stage === "run").length;
+    }
+    await settled(service.pid);
+    const before = cpuMs(service.pid);
+    const startMs = Date.now();
+    const { members } = await call("DELETE", `/v1/groups/${id}?wait_ms=60000`);
+    const spentMs = cpuMs(service.pid) - before;
+    const times = members.map(({ rollout }) => Date.parse(rollout?.finished_at ?? "") - startMs);
+    return { times, spentMs };
+  };
+  report("the first group that a service ends", await endOf("first"));
+  await endOf("second");
+  report("a later one, when its code has run before", await endOf("third"));
+}
+
+function report(which: string, { times, spentMs }: { times: number[]; spentMs: number }): void {
   const p50 = percentile(times, 0.5);
   print({
     bench: "group-end",
-    case: "end of a group to freed slot, in shell commands and calls of the model",
+    case: `end of a group to freed slot, in shell commands and calls of the model: ${which}`,
     n: times.length,
     p50,
     p99: percentile(times, 0.99),
@@ -73,7 +82,7 @@ export async function groupEnd(): Promise<void> {
   });
   const perRollout = spentMs / ROLLOUTS;
   print({
-    ...{ bench: "group-end", case: "CPU of the service for one of them", n: ROLLOUTS },
+    ...{ bench: "group-end", case: `CPU of the service for one of them: ${which}`, n: ROLLOUTS },
     ...{ p50: perRollout, p99: perRollout, unit: "ms" },
   });
 }

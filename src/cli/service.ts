@@ -11,7 +11,7 @@ import { recoverJobs } from "../pipeline/recovery.ts";
 import { Scheduler } from "../pipeline/scheduler.ts";
 import { takeCgroup } from "../sandbox/cgroup.ts";
 import { sandboxRoot } from "../sandbox/driver.ts";
-import { killSandbox, strikeSandbox } from "../sandbox/end.ts";
+import { killSandbox } from "../sandbox/end.ts";
 import { endReported } from "../sandbox/end-reported.ts";
 import type { ImageSettings } from "../sandbox/images/images.ts";
 import { imageOnNode } from "../sandbox/images/on-node.ts";
@@ -91,7 +91,6 @@ export async function startService(
     backends: desk,
     sandboxes: {
       kill: killSandbox,
-      strike: strikeSandbox,
       watch: (handle) => watchParked(handle, settings.sandbox),
       end: (handle) => endReported(handle, log),
     },

@@ -48,10 +48,6 @@ export class Ladder {
     const { boundary, retryable } = ERRORS[code];
     const reason: ErrorBody = { code, message, boundary, retryable };
     worker.outbox.push({ type: "cancel", jobId: job.id, attempt: job.attempt, reason });
-    // What nobody wants any more dies while its thread, which has many to end, comes to it.
-    if (job.ending === "cancel") {
-      for (const handle of entry.handles) this.#parts.sandboxes.strike?.(handle);
-    }
   }
 
   #sweep(): void {

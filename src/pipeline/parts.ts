@@ -30,8 +30,6 @@ export interface BackendChooser {
 export interface SandboxKeeper {
   /** SIGKILL at once: the last rung of the ladder. */
   kill(handle: SandboxHandle): void;
-  /** The first blow to one that its thread is told to end: quick, and no proof of anything. */
-  strike?(handle: SandboxHandle): void;
   /** Kills one that goes beyond its limits while nobody works in it; `crossed` also tells of its death. */
   watch(handle: SandboxHandle): Disposable & { readonly crossed: AbortSignal };
   /** Ends it and proves that nothing is left. Does not fail. */

@@ -31,15 +31,6 @@ export function killSandbox(handle: SandboxHandle): void {
   for (const pid of sessionMembers(handle, new ProcessLook())) killProcess(pid);
 }
 
-/**
- * Kills those with whom all of a sandbox goes, which takes no look at other processes. It is a beginning: `endSandbox`
- * proves the end.
- */
-export function strikeSandbox(handle: SandboxHandle): void {
-  // Without a PID namespace nobody goes with them.
-  if (handle.driver !== "host") killKnown(handle);
-}
-
 /** By its start time it is told from a process that was given its number later. */
 type Known = { pid: number; startTime: string };
 
