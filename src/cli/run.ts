@@ -5,6 +5,7 @@ import { ApiClient } from "./api-client.ts";
 import { type CliContext, type Command, EXIT } from "./command.ts";
 import { parseFlags, UsageError, wholeNumber } from "./flags.ts";
 import { imageArgument } from "./image-argument.ts";
+import { outFile } from "./out-file.ts";
 import { Progress } from "./progress.ts";
 import { readRows } from "./rows.ts";
 import { runBatch } from "./run-batch.ts";
@@ -94,20 +95,22 @@ for.
       image: values.server && values.image ? imageArgument(values.image, "image") : undefined,
       golden: values.golden === true,
     };
+    const { informative } = values;
+    const what = informative === undefined ? "rollouts" : "groups";
+    const out = outFile(values.out ?? `${what}-${prefix}.jsonl`);
     await using server = await serverFor(values, context);
     const json = values.json === true;
-    if (values.informative !== undefined) {
+    if (informative !== undefined) {
       const size = values["group-size"] ?? values.samples;
       return await runBatch(server.client, rows, {
         ...{ id: prefix, template: rolloutTemplate(plan), json },
         groupSize: wholeNumber("--group-size", size, 1),
-        informative: wholeNumber("--informative", values.informative, 1),
-        out: values.out ?? `groups-${prefix}.jsonl`,
+        informative: wholeNumber("--informative", informative, 1),
+        out,
       });
     }
     const show = wholeNumber("--show", values.show);
     const options = { json, show, golden: values.golden === true };
-    const out = values.out ?? `rollouts-${prefix}.jsonl`;
     return await perform(server.client, planRollouts(rows, plan), out, options);
   },
 };
