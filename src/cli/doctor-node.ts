@@ -1,6 +1,7 @@
-import { accessSync, constants, existsSync, readFileSync, statfsSync } from "node:fs";
+import { constants, existsSync, readFileSync, statfsSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Config } from "../config/settings.ts";
+import { isAccessible } from "../lib/is-accessible.ts";
 import { nodeMemory } from "../lib/memory.ts";
 import { makePrivateFolder } from "../lib/private-folder.ts";
 import { delegatedCgroup } from "../sandbox/cgroup.ts";
@@ -30,14 +31,7 @@ export function thisNode(tried: Tried): Node {
   return {
     read: (path) => (existsSync(path) ? readFileSync(path, "utf8").trim() : null),
     exists: existsSync,
-    canOpen(path) {
-      try {
-        accessSync(path, constants.R_OK | constants.W_OK);
-        return true;
-      } catch {
-        return false;
-      }
-    },
+    canOpen: (path) => isAccessible(path, constants.R_OK | constants.W_OK),
     has: (program) => Bun.which(program) !== null,
     env: process.env,
     ...tried,

@@ -1,5 +1,6 @@
-import { accessSync, constants, existsSync, statSync } from "node:fs";
+import { constants, existsSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
+import { isAccessible } from "../lib/is-accessible.ts";
 import { UsageError } from "./flags.ts";
 
 /**
@@ -11,15 +12,6 @@ export function outFile(path: string): string {
   let at = file;
   while (!existsSync(at)) at = dirname(at);
   const isFolder = statSync(at).isDirectory();
-  if (isFolder !== (at === file) && isWritable(at)) return path;
+  if (isFolder !== (at === file) && isAccessible(at, constants.W_OK)) return path;
   throw new UsageError(`the results can't be written to ${file}; name another file by --out`);
-}
-
-function isWritable(path: string): boolean {
-  try {
-    accessSync(path, constants.W_OK);
-    return true;
-  } catch {
-    return false;
-  }
 }

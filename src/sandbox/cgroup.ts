@@ -1,14 +1,7 @@
-import {
-  accessSync,
-  constants,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  rmdirSync,
-  writeFileSync,
-} from "node:fs";
+import { constants, existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { ServiceError } from "../errors.ts";
+import { isAccessible } from "../lib/is-accessible.ts";
 import type { SandboxLimits } from "./sandbox.ts";
 
 /** What limits need; systemd delegates only these two by default. */
@@ -33,7 +26,8 @@ export function delegatedCgroup(files = OWN): { path: string } | { why: string }
   const lacking = CONTROLLERS.filter((name) => !offered.includes(name));
   if (lacking.length > 0) return { why: `ours has no ${lacking.join(" and no ")} controller` };
   const needed = [path, join(path, "cgroup.procs"), join(path, "cgroup.subtree_control")];
-  if (!needed.every(isWritable)) return { why: "ours is not delegated to this user" };
+  if (!needed.every((path) => isAccessible(path, constants.W_OK)))
+    return { why: "ours is not delegated to this user" };
   const pids = (read(join(path, "cgroup.procs")) ?? "").trim().split("\n");
   // Only a group without processes may have groups with limits below it: ours would have to be emptied.
   if (pids.length > 1) return { why: "ours has other processes as well" };
@@ -122,15 +116,6 @@ function ownCgroup({ mountinfo, cgroup }: CgroupFiles): string | null {
   if (own === undefined || root === undefined || point === undefined) return null;
   const below = relative(root, own);
   return below.startsWith("..") ? null : join(point, below);
-}
-
-function isWritable(path: string): boolean {
-  try {
-    accessSync(path, constants.W_OK);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 function read(path: string): string | null {

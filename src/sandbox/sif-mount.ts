@@ -1,7 +1,8 @@
-import { accessSync, constants, existsSync } from "node:fs";
+import { constants, existsSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { ServiceError } from "../errors.ts";
+import { isAccessible } from "../lib/is-accessible.ts";
 import { sifRootOffset } from "./images/sif.ts";
 
 /** How `stage.c` mounts an image that is a file: the program that serves it, and its options. */
@@ -30,12 +31,8 @@ export async function sifMount(image: string, apptainer: string): Promise<SifMou
 /** Why no SIF can be mounted here, as far as can be seen without a try; null: it may well be. */
 export function whyNoSifMount(apptainer: string): string | null {
   if (findSquashfuse(apptainer) === null) return "there is no squashfuse_ll";
-  try {
-    accessSync("/dev/fuse", constants.R_OK | constants.W_OK);
-    return null;
-  } catch {
-    return "/dev/fuse can't be opened";
-  }
+  const opens = isAccessible("/dev/fuse", constants.R_OK | constants.W_OK);
+  return opens ? null : "/dev/fuse can't be opened";
 }
 
 /** Apptainer brings its own in some packages; only this variant takes an owner and a mount of ours. */
