@@ -20,6 +20,7 @@ export type Serving = {
   latencyMs: number;
   latencySigma: number;
   jitterMs: number;
+  speed: number;
   seed: number;
   tokenizer: SimulatedTokenizer;
   engine: SimulatedEngine;
@@ -82,7 +83,7 @@ async function generate(
   const jitterMs = serving.jitterMs * uniform(serving.seed, -1, number);
   const spread = { median: serving.latencyMs, sigma: serving.latencySigma };
   const latencyMs = lognormal(spread, serving.seed, -2, number);
-  await wait(answered.delayMs + latencyMs + jitterMs, signal);
+  await wait((answered.delayMs + latencyMs + jitterMs) / serving.speed, signal);
   const { salt, stopTokenIds } = asking;
   const stop = asking.stop.map((text) => tokenizer.encode(text));
   const { ids: outputIds, finish } = answered;

@@ -101,14 +101,15 @@ export type TokenSegment = {
 
 /**
  * What happened in RUN, in the order the engine saw it; linear in its size. `token_ids` says whether the
- * engine's ids are there, so that no trainer mistakes text for more.
+ * engine's ids are there, so that no trainer mistakes text for more: `refused` where a rollout that failed had some
+ * that do not hold together.
  */
 export type Trajectory = {
   version: 1;
   job_id: string;
   attempt: number;
-  token_ids: "exact" | "absent";
-  /** Empty where the ids are absent. */
+  token_ids: "exact" | "absent" | "refused";
+  /** Empty where the ids are not exact. */
   segments: TokenSegment[];
   tools: ToolSchema[];
   messages: Message[];

@@ -1,7 +1,7 @@
 import type { AssistantMessage, FinishReason, Message, ToolSchema } from "../inference/engine.ts";
 import type { WeightSpan } from "../inference/generate.ts";
 import type { StopReason, TokenSegment, ToolRun, Trajectory, Turn } from "./record.ts";
-import { validateSegments } from "./validate.ts";
+import { validateTokens } from "./validate.ts";
 
 /** One call of a model, as its recorder needs to know it. */
 export type RecordedCall = {
@@ -125,12 +125,23 @@ export class Recorder {
 
   /** @throws ServiceError `token_invariant` where a trainer could not rely on the tokens. */
   validate(): void {
-    validateSegments(this.#segments() ?? []);
+    validateTokens(this.#segments() ?? [], this.#trajectory.turns);
   }
 
+  /** What is there so far, with ids only where a trainer may rely on them. */
   toJson(): string {
     const segments = this.#segments();
-    const token_ids = segments === null ? "absent" : "exact";
-    return JSON.stringify({ ...this.#trajectory, token_ids, segments: segments ?? [] });
+    const token_ids = segments === null ? "absent" : this.#holds(segments) ? "exact" : "refused";
+    const given = token_ids === "exact" ? segments : [];
+    return JSON.stringify({ ...this.#trajectory, token_ids, segments: given });
+  }
+
+  #holds(segments: TokenSegment[]): boolean {
+    try {
+      validateTokens(segments, this.#trajectory.turns);
+      return true;
+    } catch {
+      return false;
+    }
   }
 }

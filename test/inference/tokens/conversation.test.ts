@@ -204,6 +204,23 @@ describe("Qwen3's conversation", () => {
     });
   });
 
+  test("goes on after a turn that was nothing but another stop token", async () => {
+    const { template } = await modelOf("qwen3");
+    using folder = await modelFolder(template.text, [], "<|endoftext|>");
+    const { tokenizer, ...model } = await loadTokenModel(folder.path);
+    const options = { tools: [], now: NOW, history: "keep" as const };
+    const conversation = new Conversation({ tokenizer, ...model }, [user("Hi")], options);
+    const start = conversation.prompt().length;
+    conversation.sampled(tokenizer.encode("<|endoftext|>"), says(""));
+    conversation.add(user("More"));
+    const prompt = tokenizer.decode(conversation.prompt());
+    expect(prompt).toContain("assistant\n<|im_end|>\n<|im_start|>user\nMore");
+    expect(conversation.segments[0]?.spans[1]).toEqual({
+      ...{ kind: "sampled", start, end: start, mask: 1, turn: 0 },
+      dropped: tokenizer.addedId("<|endoftext|>") as number,
+    });
+  });
+
   test("forks from the longest common prefix when messages are replaced", async () => {
     const begin = [system("s"), user("Hi")];
     const { model, conversation, text, say } = await setup("qwen3", begin, { tools: [] });
