@@ -1,6 +1,7 @@
 import { SimulatedEngine } from "./engine.ts";
 import { type Fault, FaultSource } from "./faults.ts";
 import { failure, type RequestCounts } from "./generation.ts";
+import type { LogprobsMode } from "./logprobs.ts";
 import type { Policy } from "./policy.ts";
 import { serveRoutes } from "./routes.ts";
 import { byteTokenizer, type SimulatedTokenizer } from "./tokenizer.ts";
@@ -33,6 +34,8 @@ export type SimulatorOptions = {
   kvTokens?: number;
   /** Of jitter, faults and log-probabilities; the policy goes by the seed of each request. */
   seed?: number;
+  /** Of which distribution log-probabilities are; by default as the engine whose route is called has them. */
+  logprobsMode?: LogprobsMode | undefined;
   faults?: Fault[];
 };
 
