@@ -1,11 +1,13 @@
 import type { PolicyName } from "../../src/inference/balance/placement.ts";
+import { presetOf } from "../../src/simulator/presets.ts";
 import { percentile, print, round } from "../line.ts";
 import { lowerBoundMs, tightBoundMs } from "./bounds.ts";
 import { type ClusterOptions, type Played, play } from "./cluster.ts";
-import { QWEN3_14B_ON_H100 } from "./engine-model.ts";
 import { overHttp } from "./over-http.ts";
 import { OPENHANDS, rolloutsOf, type Skew, SWE_AGENT, sampledTokens } from "./rollouts.ts";
 
+/** The model and the GPUs that ProRL's ablation of balancing was done with. */
+const ENGINE = presetOf("qwen3-14b@h100");
 const SEEDS = [0, 1, 2, 3];
 const BACKENDS = [2, 4, 8, 16];
 const RIVALS: PolicyName[] = ["static", "round-robin", "min-heap", "consistent-hash"];
@@ -49,7 +51,7 @@ export async function balance(): Promise<void> {
 
 function base(backends: number, perBackend: number): Case {
   const slots = SLOTS_PER_BACKEND * backends;
-  return { engine: QWEN3_14B_ON_H100, backends, perBackend, slots, skew: OPENHANDS };
+  return { engine: ENGINE, backends, perBackend, slots, skew: OPENHANDS };
 }
 
 type Result = Played & { boundMs: number; tightMs: number };

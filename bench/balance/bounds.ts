@@ -1,4 +1,4 @@
-import type { EngineModel } from "./engine-model.ts";
+import type { EngineModel } from "../../src/simulator/engine-model.ts";
 import type { Rollout } from "./rollouts.ts";
 
 /** What a rollout costs an engine, however it is placed. Units: milliseconds, tokens. */

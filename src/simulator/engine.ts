@@ -1,4 +1,6 @@
-import { Batch, type Performance } from "./batch.ts";
+import { Batch } from "./batch.ts";
+import type { EngineClock } from "./engine-clock.ts";
+import type { EngineModel } from "./engine-model.ts";
 import { KvCache } from "./kv-cache.ts";
 import { uniform } from "./random.ts";
 
@@ -52,10 +54,10 @@ export class SimulatedEngine {
   readonly #stops = new Map<AbortController, string>();
   #weightVersion = "0";
 
-  constructor(seed: number, kvTokens: number, performance: Performance) {
+  constructor(seed: number, model: EngineModel, clock: EngineClock) {
     this.#seed = seed;
-    this.kv = new KvCache(kvTokens);
-    this.batch = new Batch(performance, this.kv);
+    this.kv = new KvCache(model.kvTokens);
+    this.batch = new Batch(model, this.kv, clock);
   }
 
   get weightVersion(): string {

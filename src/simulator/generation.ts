@@ -21,6 +21,7 @@ export type Serving = {
   latencyMs: number;
   latencySigma: number;
   jitterMs: number;
+  speed: number;
   seed: number;
   /** Undefined for what each engine does by itself. */
   logprobsMode?: LogprobsMode | undefined;
@@ -85,7 +86,7 @@ async function generate(
   const jitterMs = serving.jitterMs * uniform(serving.seed, -1, number);
   const spread = { median: serving.latencyMs, sigma: serving.latencySigma };
   const latencyMs = lognormal(spread, serving.seed, -2, number);
-  await wait(answered.delayMs + latencyMs + jitterMs, signal);
+  await wait((answered.delayMs + latencyMs + jitterMs) / serving.speed, signal);
   const { salt, stopTokenIds, filters } = asking;
   const mode = serving.logprobsMode ?? asking.logprobsMode;
   const shown = (logprob: number) => shownLogprob(mode, filters, logprob);

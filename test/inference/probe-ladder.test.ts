@@ -99,7 +99,7 @@ test("an engine of SGLang's is called by its own generate, and tells its load in
 });
 
 test("an engine of SGLang's whose streams repeat themselves is not streamed from", async () => {
-  await using engine = await setup("sglang-old", { msPerToken: 4 });
+  await using engine = await setup("sglang-old", { weightsMs: 4 });
   const { profile } = await engine.probe();
   expect([profile.rung, profile.streams]).toEqual(["sglang_generate", false]);
 });
