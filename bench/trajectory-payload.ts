@@ -113,6 +113,7 @@ function turnOf(message: number, tokens: number): Turn {
     ...{
       queue_ms: 1.5,
       waited_ms: 0,
+      lost_tokens: 0,
       first_token_ms: 45.25,
       cached_tokens: 960,
       weight_version: "12",
