@@ -117,7 +117,7 @@ function turnOf(message: number, tokens: number): Turn {
       cached_tokens: 960,
       weight_version: "12",
     },
-    weight_spans: [],
+    ...{ weight_spans: [], logprobs_mode: "processed" },
     tools: [{ name: "execute_bash", status: "ok", message: message + 1, duration_ms: 12.345 }],
   };
 }

@@ -48,6 +48,7 @@ export class TextDialogue implements Dialogue {
       cachedTokens: reply.cachedTokens ?? null,
       weightVersion: reply.weightVersion ?? null,
       weightSpans: [],
+      logprobsMode: null,
       backendId: reply.backendId,
       waitedMs: reply.waitedMs,
       queueMs: null,

@@ -118,6 +118,15 @@ class Trajectory:
         return self.raw["turns"]
 
     @property
+    def logprobs_mode(self) -> Optional[str]:
+        """Of which distribution the log-probabilities are: "raw", "temperature" or "processed".
+
+        None where the engine did not show it, or where turns differ.
+        """
+        modes = {turn.get("logprobs_mode") for turn in self.turns}
+        return modes.pop() if len(modes) == 1 else None
+
+    @property
     def has_tokens(self) -> bool:
         """False in text mode, where only the engine knows the ids."""
         return self.raw["token_ids"] == "exact"

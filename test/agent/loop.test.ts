@@ -22,7 +22,7 @@ describe("a rollout ends", () => {
       first_token_ms: null,
       cached_tokens: null,
       weight_version: null,
-      weight_spans: [],
+      ...{ weight_spans: [], logprobs_mode: null },
       waited_ms: 0,
     };
     expect(t.trajectory()).toEqual({

@@ -71,7 +71,7 @@ export function calls(...asked: [name: string, args: unknown][]): ChatReply {
 /** A reply as the recorder gets it from a dialogue in text mode. */
 export function recorded({ message, finishReason, durationMs, ...counts }: ChatReply) {
   const { promptTokens, completionTokens } = counts;
-  const weights = { weightVersion: null, weightSpans: [] };
+  const weights = { weightVersion: null, weightSpans: [], logprobsMode: null };
   const unknown = { cachedTokens: null, queueMs: null, firstTokenMs: null, ...weights };
   return { message, finishReason, durationMs, promptTokens, completionTokens, ...unknown };
 }

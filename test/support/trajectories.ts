@@ -39,6 +39,7 @@ const TURN: Turn = {
     { version: "6", start: 0, end: 1 },
     { version: "7", start: 1, end: 3 },
   ],
+  logprobs_mode: "processed",
   tools: [
     { name: "think", status: "malformed", message: 3, duration_ms: 0.125 },
     { name: "think", status: "ok", message: 4, duration_ms: 2 },
