@@ -160,11 +160,13 @@ export async function startService(
     await reapSandboxes(sandboxRoot(config.data_dir));
     return result;
   };
-  const listening = await listen(app, address).catch(async (error) => {
-    await stopPipeline(0, Promise.resolve());
-    store[Symbol.dispose]();
-    throw error;
-  });
+  const listening = await listen(app, { ...address, durable: () => store.durable() }).catch(
+    async (error) => {
+      await stopPipeline(0, Promise.resolve());
+      store[Symbol.dispose]();
+      throw error;
+    },
+  );
   return {
     ...listening,
     async shutDown(graceMs, hurry) {

@@ -76,13 +76,13 @@ export function trajectoryResponse(request: Request, record: string): Response {
  */
 export function trajectoriesResponse(
   request: Request,
-  records: Iterator<string>,
+  records: Iterator<string> | AsyncIterator<string>,
   headers: Record<string, string>,
 ): Response {
   const { encode, many } = formFor(request);
   const body = new ReadableStream<Uint8Array>({
-    pull(controller) {
-      const { value, done } = records.next();
+    async pull(controller) {
+      const { value, done } = await records.next();
       if (done) return controller.close();
       for (const part of many.frame(encode(value))) controller.enqueue(part);
     },
