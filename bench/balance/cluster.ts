@@ -1,7 +1,7 @@
 import type { LengthEstimate } from "../../src/inference/balance/lengths.ts";
 import type { PolicyName } from "../../src/inference/balance/placement.ts";
 import { BackendRegistry } from "../../src/inference/registry.ts";
-import type { EngineModel } from "./engine-model.ts";
+import type { EngineModel } from "../../src/simulator/engine-model.ts";
 import { EventQueue } from "./event-queue.ts";
 import { type Rollout, sampledTokens } from "./rollouts.ts";
 import { VirtualEngine } from "./virtual-engine.ts";
@@ -164,7 +164,9 @@ class Cluster {
       registry.use(trajectory, false);
       registry.advance(trajectory, sampled, asked.outputTokens);
       const next = () => this.#turn(rollout, part, turn + 1, sampled + asked.observationTokens);
-      this.#queue.at(this.#queue.nowMs() + asked.toolMs, next);
+      // The last turn calls no tool.
+      const isLast = turn + 1 === rollout.turns.length;
+      this.#queue.at(this.#queue.nowMs() + (isLast ? 0 : asked.toolMs), next);
     });
   }
 

@@ -1,4 +1,4 @@
-import type { EngineModel } from "./engine-model.ts";
+import { type EngineModel, msOfSteps, stepsIn } from "../../src/simulator/engine-model.ts";
 import type { EventQueue } from "./event-queue.ts";
 
 /** A prompt whose first `sharedTokens` are those of its whole group. */
@@ -73,7 +73,7 @@ export class VirtualEngine {
     const nowMs = this.#queue.nowMs();
     const requests = this.#decoding.size;
     if (requests > 0 && this.#prefills.length === 0) {
-      const steps = this.#stepsIn(nowMs - this.#advancedMs);
+      const steps = stepsIn(this.#model, this.#decodingNow(), nowMs - this.#advancedMs);
       this.#steps += steps;
       this.#decodingTokens += steps * requests;
       this.#runningTokens += steps * requests;
@@ -82,18 +82,8 @@ export class VirtualEngine {
     this.#advancedMs = nowMs;
   }
 
-  /** Each step is longer than the one before, by the tokens that were added to the contexts. */
-  #msOf(steps: number): number {
-    const { weightsMs, contextMs } = this.#model;
-    const first = weightsMs + contextMs * this.#decodingTokens;
-    return first * steps + (contextMs * this.#decoding.size * steps * steps) / 2;
-  }
-
-  #stepsIn(ms: number): number {
-    const { weightsMs, contextMs } = this.#model;
-    const first = weightsMs + contextMs * this.#decodingTokens;
-    const growth = contextMs * this.#decoding.size;
-    return (2 * ms) / (first + Math.sqrt(first * first + 2 * growth * ms));
+  #decodingNow() {
+    return { requests: this.#decoding.size, contextTokens: this.#decodingTokens };
   }
 
   #goOn(): void {
@@ -101,7 +91,9 @@ export class VirtualEngine {
     const plan = ++this.#plans;
     const wake = (ms: number) => this.#queue.at(ms, () => plan === this.#plans && this.#wake());
     if (this.#prefills.length > 0) wake(this.#prefillEndMs);
-    else if (this.#decoding.size > 0) wake(this.#advancedMs + this.#msOf(this.#stepsToNext()));
+    else if (this.#decoding.size > 0) {
+      wake(this.#advancedMs + msOfSteps(this.#model, this.#decodingNow(), this.#stepsToNext()));
+    }
   }
 
   /** Until one is done or the memory is full. */

@@ -3,8 +3,11 @@ import { z } from "zod";
 import { ServiceError } from "../errors.ts";
 import { readModelFolder } from "../inference/tokens/model-folder.ts";
 import { Tokenizer } from "../inference/tokens/tokenizer.ts";
+import { type EngineModel, INSTANT } from "../simulator/engine-model.ts";
 import { parseFault } from "../simulator/faults.ts";
+import { LOGPROBS_MODES } from "../simulator/logprobs.ts";
 import { type Policy, parsePolicy } from "../simulator/policy.ts";
+import { presetOf } from "../simulator/presets.ts";
 import type { SimulatorOptions } from "../simulator/simulator.ts";
 import type { SimulatedTokenizer } from "../simulator/tokenizer.ts";
 import { WIRES } from "../simulator/wires/format.ts";
@@ -21,9 +24,11 @@ export const SIMULATE_OPTIONS = {
   "max-model-len": { type: "string" },
   "latency-ms": { type: "string" },
   "jitter-ms": { type: "string" },
+  preset: { type: "string" },
+  speed: { type: "string" },
   "prefill-tokens-per-s": { type: "string" },
   "ms-per-token": { type: "string" },
-  "ms-per-token-per-request": { type: "string" },
+  "ms-per-10k-context": { type: "string" },
   "max-batch": { type: "string" },
   "kv-tokens": { type: "string" },
   wire: { type: "string" },
@@ -31,6 +36,7 @@ export const SIMULATE_OPTIONS = {
   tokens: { type: "string" },
   call: { type: "string" },
   seed: { type: "string" },
+  "logprobs-mode": { type: "string" },
   fault: { type: "string", multiple: true },
   json: { type: "boolean" },
 } as const;
@@ -38,7 +44,15 @@ export const SIMULATE_OPTIONS = {
 const whole = z.coerce.number().int();
 const positiveMs = z.coerce.number().min(0);
 const atLeastOne = whole.min(1);
-const unlimited = Number.POSITIVE_INFINITY;
+
+const presetSchema = z.string().transform((name, context) => {
+  try {
+    return presetOf(name);
+  } catch (error) {
+    context.addIssue({ code: "custom", message: (error as Error).message });
+    return z.NEVER;
+  }
+});
 
 /** `8` or `8,0.5`. */
 const spread = z
@@ -74,19 +88,22 @@ function parseJson(text: string): unknown {
 const valuesSchema = z.object({
   port: whole.min(0).max(65_535).default(0),
   model: z.string().min(1).default("simulated"),
-  "max-model-len": atLeastOne.default(131_072),
+  "max-model-len": atLeastOne.optional(),
   "latency-ms": spread.default({ median: 0, sigma: 0 }),
   "jitter-ms": positiveMs.default(0),
-  "prefill-tokens-per-s": z.coerce.number().gt(0).default(unlimited),
-  "ms-per-token": positiveMs.default(0),
-  "ms-per-token-per-request": positiveMs.default(0),
-  "max-batch": atLeastOne.default(unlimited),
-  "kv-tokens": whole.min(256).default(4_194_304),
+  preset: presetSchema.default(INSTANT),
+  speed: z.coerce.number().min(0.01).max(1_000).default(1),
+  "prefill-tokens-per-s": z.coerce.number().gt(0).optional(),
+  "ms-per-token": positiveMs.optional(),
+  "ms-per-10k-context": positiveMs.optional(),
+  "max-batch": atLeastOne.optional(),
+  "kv-tokens": whole.min(256).optional(),
   wire: z.enum(WIRES).default("all"),
   turns: spread.default({ median: 8, sigma: 0.5 }),
   tokens: spread.default({ median: 200, sigma: 0.5 }),
   call: callSchema.default({ name: "execute_bash", arguments: '{"command":"true"}' }),
   seed: whole.default(0),
+  "logprobs-mode": z.enum(LOGPROBS_MODES).optional(),
   fault: z.array(z.string()).default([]),
 });
 
@@ -104,20 +121,30 @@ export async function simulatorOptions(values: SimulateValues): Promise<Simulato
   return {
     port: given.port,
     model: given.model,
-    maxModelLen: given["max-model-len"],
+    ...(given["max-model-len"] !== undefined && { maxModelLen: given["max-model-len"] }),
     policy: await readPolicy(values, given),
     wire: given.wire,
     ...(values.tokenizer !== undefined && { tokenizer: await realTokenizer(values.tokenizer) }),
     latencyMs: given["latency-ms"].median,
     latencySigma: given["latency-ms"].sigma,
     jitterMs: given["jitter-ms"],
-    prefillTokensPerS: given["prefill-tokens-per-s"],
-    msPerToken: given["ms-per-token"],
-    msPerTokenPerRequest: given["ms-per-token-per-request"],
-    maxBatch: given["max-batch"],
-    kvTokens: given["kv-tokens"],
+    ...engineModel(given),
+    speed: given.speed,
     seed: given.seed,
+    logprobsMode: given["logprobs-mode"],
     faults: given.fault.map((text) => asUsage(() => parseFault(text))),
+  };
+}
+
+/** The preset's figures, but those that are given. */
+function engineModel(given: Given): EngineModel {
+  const { preset, "ms-per-10k-context": contextMs } = given;
+  return {
+    weightsMs: given["ms-per-token"] ?? preset.weightsMs,
+    contextMs: contextMs === undefined ? preset.contextMs : contextMs / 10_000,
+    prefillTokensPerS: given["prefill-tokens-per-s"] ?? preset.prefillTokensPerS,
+    maxBatch: given["max-batch"] ?? preset.maxBatch,
+    kvTokens: given["kv-tokens"] ?? preset.kvTokens,
   };
 }
 

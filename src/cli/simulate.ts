@@ -1,5 +1,6 @@
 import { rename } from "node:fs/promises";
 import { writeModelFolder } from "../simulator/model-folder.ts";
+import { PRESET_NAMES } from "../simulator/presets.ts";
 import { type Simulator, type SimulatorOptions, startSimulator } from "../simulator/simulator.ts";
 import { type Command, EXIT } from "./command.ts";
 import { parseFlags, refuseExtra } from "./flags.ts";
@@ -23,19 +24,25 @@ of vLLM, SGLang, ProRL and OpenAI's chat, by token ids and by text. It prints it
   --model-dir DIR     write the model's tokenizer and chat template there, as a Hugging Face folder
   --tokenizer DIR     a real model's tokenizer instead of bytes; it must know ChatML (Qwen's do)
   --model NAME        the model that it serves ("simulated")
-  --max-model-len N   context length in tokens (131072); each byte is one token
+  --max-model-len N   context length in tokens (131072, or what the memory holds); each byte is a token
   --latency-ms M[,S]  time before a call reaches the engine: median, and sigma of the lognormal (0)
   --jitter-ms N       up to so much more (0)
   --seed N            of jitter, faults, log-probabilities and the random policy (0)
+  --logprobs-mode M   raw, temperature or processed; by default raw, and temperature on SGLang's routes
   --fault SPEC        what goes wrong on purpose; may be given several times
   --json              print {"url","port","model"} instead of the address
 
-How fast it is:
-  --prefill-tokens-per-s N       prompt tokens that are not cached; at once by default
-  --ms-per-token N               a decoding step, one token of each running request (0)
-  --ms-per-token-per-request N   how much longer the step is for each further request (0)
-  --max-batch N                  requests at once; further ones wait; no limit by default
-  --kv-tokens N                  memory of running requests and cached prefixes (4194304)
+How fast it is (by default it answers at once); a preset's figures are replaced by those that are given:
+  --preset MODEL@GPU[xN]    a model on N GPUs in tensor parallel, bf16, computed from their data sheets and vLLM's defaults:
+                            models: ${PRESET_NAMES.models.join(", ")}
+                            GPUs: ${PRESET_NAMES.gpus.join(", ")}
+  --ms-per-token N          milliseconds of a decoding step, which makes one token of each running request (0)
+  --ms-per-10k-context N    milliseconds that each 10,000 tokens in the contexts of running requests add to it (0)
+  --prefill-tokens-per-s N  prompt tokens that are not cached; nothing is decoded meanwhile; at once by default
+  --max-batch N             requests at once; further ones wait; no limit by default
+  --kv-tokens N             memory of running requests and cached prefixes, in tokens (4194304); where contexts outgrow it
+                            the youngest request is thrown out, and computed again later
+  --speed N                 all of this, and the latency, N times as fast; multiply what you measure by it (1)
 
 Policy: {"match": "text in the first user message", "variants": [[turn, ...], ...]}
 The variant is the request's seed modulo their number, the turn the number of assistant messages.
@@ -49,9 +56,10 @@ status, retry_after=SECONDS. A fault with turn=N spares prompts that are no conv
 Example: --fault "status=503,rate=0.1"
 While it runs, POST /simulator/faults {"faults": ["reset,rate=0.1"]} replaces them; [] ends them.
 
-To size a cluster, give it your engine's figures, start one for each engine that you have or want, and run your rows:
-  rolloutd simulate --policy random --turns 20,0.8 --tokens 300,0.6 --prefill-tokens-per-s 20000 \\
-    --ms-per-token 8 --ms-per-token-per-request 0.15 --max-batch 128 --kv-tokens 600000
+To size a cluster, start one for each engine that you have or want, add them to a service, and run your rows, or random
+rollouts as long as yours; scripts/examples/size_cluster.sh does it. Two runs of an engine of your own give its figures:
+the time of a token with one short request (--ms-per-token), and with many long ones (--ms-per-10k-context).
+  rolloutd simulate --policy random --turns 13,0.9 --tokens 250,0.6 --preset qwen3-14b@h100 --speed 10
 `;
 
 export const simulateCommand: Command = {

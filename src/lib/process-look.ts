@@ -4,7 +4,7 @@ type Namespace = { mounts: string; pids: number[] };
 
 /** What one pass over all processes sees of them: all of /proc is read, without waiting. */
 export class ProcessLook {
-  readonly #pids: number[] = [];
+  readonly #pids = new Set<number>();
   readonly #sessions = new Map<number, number[]>();
   #namespaces: Namespace[] | null = null;
 
@@ -12,11 +12,16 @@ export class ProcessLook {
     for (const pid of allPids()) {
       const session = sessionOf(pid);
       if (session === null) continue;
-      this.#pids.push(pid);
+      this.#pids.add(pid);
       const members = this.#sessions.get(session);
       if (members) members.push(pid);
       else this.#sessions.set(session, [pid]);
     }
+  }
+
+  /** One that is not seen was over when the look ended, or began after it. */
+  sees(pid: number): boolean {
+    return this.#pids.has(pid);
   }
 
   inSession(session: number): number[] {
@@ -35,7 +40,7 @@ export class ProcessLook {
 }
 
 /** All processes of a mount namespace have the same mounts, and to read those is what costs. */
-function namespacesOf(pids: number[]): Namespace[] {
+function namespacesOf(pids: Iterable<number>): Namespace[] {
   const namespaces = new Map<string, Namespace>();
   for (const pid of pids) {
     const id = namespaceOf(pid, "mnt");

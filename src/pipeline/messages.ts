@@ -56,7 +56,7 @@ export type AllowTurns = {
   allowance: Allowance | null;
 };
 
-/** Ends the stage: abort model calls, end the sandbox, confirm with what was recorded. */
+/** Ends the stage: end the sandbox, abort model calls, confirm with what was recorded. */
 export type CancelStage = { type: "cancel"; jobId: string; attempt: number; reason: ErrorBody };
 
 /** Is answered at once by a thread whose event loop turns. */

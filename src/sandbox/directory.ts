@@ -1,7 +1,9 @@
 import {
+  closeSync,
   copyFileSync,
   linkSync,
   mkdirSync,
+  openSync,
   readFileSync,
   renameSync,
   writeFileSync,
@@ -92,6 +94,26 @@ export function readRecord(dir: string): SandboxRecord | null {
     return JSON.parse(readFileSync(join(dir, RECORD_FILE), "utf8"));
   } catch {
     return null;
+  }
+}
+
+/**
+ * Whether the caller is the first who ends the sandbox. A second name for its record needs no new inode: to find a free
+ * one takes long where many were given back just now.
+ */
+export function claimEnd(dir: string): boolean {
+  const ended = join(dir, ENDED_FILE);
+  try {
+    linkSync(join(dir, RECORD_FILE), ended);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
+  }
+  try {
+    closeSync(openSync(ended, "wx", 0o600));
+    return true;
+  } catch {
+    return false;
   }
 }
 

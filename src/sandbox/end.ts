@@ -1,11 +1,12 @@
-import { closeSync, existsSync, openSync } from "node:fs";
-import { basename, join } from "node:path";
+import { existsSync } from "node:fs";
+import { basename } from "node:path";
 import { closeFd, fdIdentity } from "../lib/libc.ts";
 import { descendantsOf, isRunning, killProcess, processStartTime } from "../lib/proc.ts";
+import { type KnownProcess, processEnds } from "../lib/process-ends.ts";
 import { lookAtProcesses, ProcessLook } from "../lib/process-look.ts";
 import { removeTree } from "../lib/remove-tree.ts";
 import { killGroup, removeGroup } from "./cgroup.ts";
-import { ENDED_FILE, moveToTrash } from "./directory.ts";
+import { claimEnd, moveToTrash } from "./directory.ts";
 import type { SandboxHandle } from "./sandbox.ts";
 
 export type EndReport = {
@@ -31,23 +32,20 @@ export function killSandbox(handle: SandboxHandle): void {
   for (const pid of sessionMembers(handle, new ProcessLook())) killProcess(pid);
 }
 
-/** By its start time it is told from a process that was given its number later. */
-type Known = { pid: number; startTime: string };
-
 /**
  * What is inside follows its PID 1; only helpers of the starter's may be left.
  *
  * @returns who was killed beside PID 1, because nothing makes them end before it
  */
-function killKnown(handle: SandboxHandle): Known[] {
+function killKnown(handle: SandboxHandle): KnownProcess[] {
   const followers = killHolder(handle);
   if (isRunning(handle.starterPid, handle.starterStartTime)) killProcess(handle.starterPid);
   if (handle.cgroup) killGroup(handle.cgroup);
   return followers;
 }
 
-function killHolder(handle: SandboxHandle): Known[] {
-  const followers: Known[] = [];
+function killHolder(handle: SandboxHandle): KnownProcess[] {
+  const followers: KnownProcess[] = [];
   if (!isRunning(handle.holderPid, handle.holderStartTime)) return followers;
   // Without a PID namespace the children don't follow. The supervisor inherits every orphan, so that
   // it goes last and rounds reach all. Stopped, it reports none of it as the commands' own end.
@@ -71,10 +69,11 @@ function sessionMembers(
   { starterPid, starterStartTime }: SandboxHandle,
   look: ProcessLook,
 ): number[] {
-  if (starterPid <= 0) return [];
+  const members = starterPid <= 0 ? [] : look.inSession(starterPid);
+  if (members.length === 0) return [];
   const now = processStartTime(starterPid);
   if (now !== null && now !== starterStartTime) return [];
-  return look.inSession(starterPid);
+  return members;
 }
 
 /**
@@ -87,7 +86,7 @@ export async function endSandbox(
 ): Promise<EndReport> {
   if (options.graceMs > 0) await askToEnd(handle, options.graceMs);
   const followers = killKnown(handle);
-  if (!claim(handle)) return await endedByOther(handle);
+  if (!claimEnd(handle.dir)) return await endedByOther(handle);
   // The number could be given again at once, so only the claimant closes, and only what was ours.
   if (handle.controlFd >= 0 && fdIdentity(handle.controlFd) === handle.controlSocket) {
     closeFd(handle.controlFd);
@@ -118,12 +117,13 @@ function removeInTurn(path: string): Promise<void> {
  *
  * @returns who could not be killed
  */
-async function killRest(handle: SandboxHandle, followers: Known[]): Promise<number[]> {
+async function killRest(handle: SandboxHandle, followers: KnownProcess[]): Promise<number[]> {
   // The proof reads all of /proc. While those die who are known it would say only that they do.
-  await until(KNOWN_MS, () => !isAnyKnownRunning(handle));
+  let haveEnded = await processEnds(knownOf(handle), KNOWN_MS);
   let left: number[] = [];
   await until(KILL_MS, async () => {
-    followers.push(...killKnown(handle));
+    if (!haveEnded) followers.push(...killKnown(handle));
+    haveEnded = false;
     left = await remaining(handle, followers);
     for (const pid of left) if (pid !== handle.holderPid) killProcess(pid);
     return left.length === 0;
@@ -145,15 +145,6 @@ async function askToEnd(handle: SandboxHandle, graceMs: number): Promise<void> {
   await until(graceMs, () => descendantsOf(handle.holderPid).length === 0);
 }
 
-function claim(handle: SandboxHandle): boolean {
-  try {
-    closeSync(openSync(join(handle.dir, ENDED_FILE), "wx", 0o600));
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 async function endedByOther(handle: SandboxHandle): Promise<EndReport> {
   const gone = await until(OTHER_ENDER_MS, () => !existsSync(handle.dir));
   const survivors = await remaining(handle, []);
@@ -161,18 +152,19 @@ async function endedByOther(handle: SandboxHandle): Promise<EndReport> {
 }
 
 /** The kernel lets PID 1 go only after everyone in its PID namespace, so that a payload can't hide. */
-function isAnyKnownRunning(handle: SandboxHandle): boolean {
-  return (
-    isRunning(handle.holderPid, handle.holderStartTime) ||
-    isRunning(handle.starterPid, handle.starterStartTime)
-  );
+function knownOf(handle: SandboxHandle): KnownProcess[] {
+  return [
+    { pid: handle.holderPid, startTime: handle.holderStartTime },
+    { pid: handle.starterPid, startTime: handle.starterStartTime },
+  ];
 }
 
 /** PID 1, who was killed beside it, the starter's session, and who has our folders mounted: a helper that the starter let go. */
-async function remaining(handle: SandboxHandle, followers: Known[]): Promise<number[]> {
+async function remaining(handle: SandboxHandle, followers: KnownProcess[]): Promise<number[]> {
   const look = await lookAtProcesses();
   const following = followers.filter(({ pid, startTime }) => isRunning(pid, startTime));
-  const holder = isRunning(handle.holderPid, handle.holderStartTime) ? [handle.holderPid] : [];
+  const { holderPid, holderStartTime } = handle;
+  const holder = look.sees(holderPid) && isRunning(holderPid, holderStartTime) ? [holderPid] : [];
   const mounting = look.mounting(basename(handle.dir));
   const outside = following.map(({ pid }) => pid);
   return [...new Set([...holder, ...outside, ...sessionMembers(handle, look), ...mounting])];

@@ -1,14 +1,6 @@
+import type { EngineClock } from "./engine-clock.ts";
+import { type EngineModel, msOfSteps, stepsIn } from "./engine-model.ts";
 import { BLOCK_TOKENS, type KvCache, type Lease } from "./kv-cache.ts";
-
-/** How fast the engine is. Zero times and an infinite speed make an answer immediate. */
-export type Performance = {
-  /** Units: prompt tokens that are not cached, of all requests together. */
-  prefillTokensPerS: number;
-  /** A step makes one token of each request in the batch; it takes longer the more they are. */
-  msPerToken: number;
-  msPerTokenPerRequest: number;
-  maxBatch: number;
-};
 
 export type Work = {
   promptIds: readonly number[];
@@ -23,6 +15,7 @@ export type Done = {
   cachedTokens: number;
   /** Fewer than were to be made where the engine gave up. */
   generated: number;
+  /** Units: milliseconds of the caller's time. */
   queueMs: number;
   /** Where in the output the engine's weights changed, oldest first. */
   marks: { version: string; end: number }[];
@@ -31,10 +24,13 @@ export type Done = {
 const MIN_PROGRESS_MS = 10;
 /** So much of the memory is left free when a request is let in, for those inside to grow (vLLM's watermark). */
 const WATERMARK = 0.01;
+/** Counts of steps are sums of fractions. */
+const ROUNDING = 1e-6;
 
 type Request = Work & {
   queuedMs: number;
-  startedMs: number;
+  /** Null until it is let in first. */
+  startedMs: number | null;
   lease: Lease | null;
   /** In which order it was let in. */
   entered: number;
@@ -42,39 +38,43 @@ type Request = Work & {
   cachedTokens: number;
   /** Tokens that it had made when it was last thrown out. */
   made: number;
-  timer: Timer | undefined;
-  /** The batch's step in which it began to decode, and in which it will be done. */
+  /** What is left of the computation of its prompt. */
+  prefillMs: number;
+  /** The batch's step in which it began to decode. */
   fromStep: number;
-  untilStep: number;
   marks: Done["marks"];
   resolve(done: Done): void;
 };
 
 /**
- * Continuous batching. All requests that decode advance together, a token a step, so the batch keeps
- * one count of steps whose speed changes with the number of requests, and each request only the
- * count at which it is done.
+ * Continuous batching, event by event: prompts are computed one after another, and in between all requests that
+ * decode advance together, a token a step. So the batch keeps one count of steps, and each request only the count at
+ * which it began. Where the contexts outgrow the memory the youngest request is thrown out, and is the next to be let in.
  */
 export class Batch {
-  readonly #performance: Performance;
+  readonly #model: EngineModel;
   readonly #kv: KvCache;
+  readonly #clock: EngineClock;
   readonly #waiting: Request[] = [];
-  readonly #prefilling = new Set<Request>();
+  /** The first of them is being computed. */
+  readonly #prefilling: Request[] = [];
   readonly #decoding = new Set<Request>();
   #entered = 0;
   #steps = 0;
-  #stepsAtMs = 0;
-  #prefillFreeMs = 0;
-  #timer: Timer | undefined;
-  #progressTimer: Timer | undefined;
+  /** Up to when everything here has happened. */
+  #atMs = 0;
+  #cancelTimer = () => {};
+  #watched = false;
   #paused = false;
   #frozen = false;
   /** Requests that were thrown out of memory, to be computed again. */
   preemptions = 0;
 
-  constructor(performance: Performance, kv: KvCache) {
-    this.#performance = performance;
+  constructor(model: EngineModel, kv: KvCache, clock: EngineClock) {
+    this.#model = model;
     this.#kv = kv;
+    this.#clock = clock;
+    this.#atMs = clock.nowMs();
   }
 
   /** No further requests begin until `resume`; with `freeze` those that run stand still as well. */
@@ -82,18 +82,14 @@ export class Batch {
     this.#advance();
     this.#paused = true;
     this.#frozen = freeze;
-    this.#schedule();
+    this.#goOn();
   }
 
   resume(): void {
     this.#advance();
     this.#paused = false;
     this.#frozen = false;
-    if (this.#stepMs === 0) {
-      for (const request of this.#decoding) this.#end(request, request.outputIds.length);
-    }
-    this.#admit();
-    this.#schedule();
+    this.#goOn();
   }
 
   get paused(): boolean {
@@ -101,27 +97,37 @@ export class Batch {
   }
 
   get running(): number {
-    return this.#prefilling.size + this.#decoding.size;
+    return this.#prefilling.length + this.#decoding.size;
   }
 
   get waiting(): number {
     return this.#waiting.length;
   }
 
+  /** The share of the memory that requests use now. */
+  get kvUse(): number {
+    this.#advance();
+    return this.#kv.usage;
+  }
+
   /** Resolves when the last token is made, or at once with what there is when the caller leaves. */
   run(work: Work): Promise<Done> {
+    this.#advance();
+    if (work.signal.aborted) {
+      return Promise.resolve({ cachedTokens: 0, generated: 0, queueMs: 0, marks: [] });
+    }
     return new Promise((resolve) => {
-      const onAbort = () => this.#end(request, this.#progressOf(request));
+      const onAbort = () => {
+        this.#advance();
+        // What was done already is on its way to the caller.
+        if (!this.#knows(request)) return;
+        this.#end(request, this.#progressOf(request));
+        this.#goOn();
+      };
       const request: Request = {
         ...work,
-        queuedMs: performance.now(),
-        startedMs: Number.NaN,
-        lease: null,
-        ...{ entered: 0, cachedTokens: 0, made: 0 },
-        timer: undefined,
-        fromStep: 0,
-        untilStep: 0,
-        marks: [],
+        ...{ queuedMs: this.#atMs, startedMs: null, lease: null },
+        ...{ entered: 0, cachedTokens: 0, made: 0, prefillMs: 0, fromStep: 0, marks: [] },
         resolve: (done) => {
           work.signal.removeEventListener("abort", onAbort);
           resolve(done);
@@ -129,7 +135,7 @@ export class Batch {
       };
       work.signal.addEventListener("abort", onAbort, { once: true });
       this.#waiting.push(request);
-      this.#admit();
+      this.#goOn();
     });
   }
 
@@ -141,85 +147,108 @@ export class Batch {
     }
   }
 
+  /** Lets everything happen that is due, at its own time: a timer that fires late delays no step. */
+  #advance(): void {
+    const nowMs = this.#clock.nowMs();
+    if (!this.#frozen) {
+      for (;;) {
+        this.#admit();
+        const next = this.#next();
+        if (!next || this.#atMs + next.ms > nowMs) break;
+        this.#atMs += next.ms;
+        this.#happen(next.steps);
+      }
+      this.#work(nowMs - this.#atMs);
+    }
+    this.#atMs = nowMs;
+  }
+
+  #goOn(): void {
+    this.#advance();
+    this.#cancelTimer();
+    const next = this.#frozen ? null : this.#next();
+    if (next) this.#cancelTimer = this.#clock.after(next.ms, () => this.#goOn());
+    this.#watch();
+  }
+
+  /** What happens next, unless somebody comes or leaves before. Units: milliseconds from `#atMs`. */
+  #next(): { ms: number; steps: number } | null {
+    const [computed] = this.#prefilling;
+    if (computed) return { ms: computed.prefillMs, steps: 0 };
+    if (this.#decoding.size === 0) return null;
+    let steps = this.#stepsToFull();
+    for (const request of this.#decoding) steps = Math.min(steps, this.#stepsLeft(request));
+    steps = Math.max(0, steps);
+    return { ms: msOfSteps(this.#model, this.#decodingNow(), steps), steps };
+  }
+
+  #happen(steps: number): void {
+    const computed = this.#prefilling.shift();
+    if (computed) this.#decode(computed);
+    else {
+      this.#steps += steps;
+      const due = [...this.#decoding].filter((request) => this.#stepsLeft(request) <= ROUNDING);
+      for (const request of due) this.#end(request, request.outputIds.length);
+      this.#growContexts();
+    }
+  }
+
+  /** A part of what happens next. */
+  #work(ms: number): void {
+    if (ms <= 0) return;
+    const [computed] = this.#prefilling;
+    if (computed) computed.prefillMs -= ms;
+    else if (this.#decoding.size > 0) {
+      this.#steps += stepsIn(this.#model, this.#decodingNow(), ms);
+      this.#growContexts();
+    }
+  }
+
+  #decodingNow() {
+    let contextTokens = 0;
+    for (const { promptIds, made, fromStep } of this.#decoding) {
+      contextTokens += promptIds.length + made + this.#steps - fromStep;
+    }
+    return { requests: this.#decoding.size, contextTokens };
+  }
+
+  #stepsLeft({ fromStep, made, outputIds }: Request): number {
+    return fromStep + outputIds.length - made - this.#steps;
+  }
+
+  /** At least so many steps go by before contexts may have filled the memory. */
+  #stepsToFull(): number {
+    if (this.#decoding.size === 1) return Number.POSITIVE_INFINITY;
+    return 1 + Math.floor(this.#kv.availableBlocks / this.#decoding.size) * BLOCK_TOKENS;
+  }
+
   /** Starts requests in their order while the batch and the memory have room. */
   #admit(): void {
     for (;;) {
       const [next] = this.#waiting;
-      if (!next || this.#paused || this.running >= this.#performance.maxBatch) return;
+      if (!next || this.#paused || this.running >= this.#model.maxBatch) return;
       const watermark = Math.ceil(WATERMARK * this.#kv.capacityBlocks);
       const headroom = this.running === 0 ? 0 : Math.max(this.running + 1, watermark);
       const ids = computedBy(next, next.made);
-      next.lease = this.#kv.reserve(ids, next.salt, ids.length, headroom);
-      if (!next.lease) return;
+      const lease = this.#kv.reserve(ids, next.salt, ids.length, headroom);
+      if (!lease) return;
       this.#waiting.shift();
+      next.lease = lease;
       next.entered = ++this.#entered;
-      if (Number.isNaN(next.startedMs)) next.cachedTokens = next.lease.cachedTokens;
-      this.#prefill(next, next.lease);
+      if (next.startedMs === null) {
+        next.startedMs = this.#atMs;
+        next.cachedTokens = lease.cachedTokens;
+      }
+      const tokens = ids.length - lease.cachedTokens;
+      next.prefillMs = (tokens / this.#model.prefillTokensPerS) * 1000;
+      this.#prefilling.push(next);
     }
   }
 
-  #prefill(request: Request, lease: Lease): void {
-    const nowMs = performance.now();
-    if (Number.isNaN(request.startedMs)) request.startedMs = nowMs;
-    this.#prefilling.add(request);
-    const tokens = request.promptIds.length + request.made - lease.cachedTokens;
-    const durationMs = (tokens / this.#performance.prefillTokensPerS) * 1000;
-    this.#prefillFreeMs = Math.max(nowMs, this.#prefillFreeMs) + durationMs;
-    if (this.#prefillFreeMs <= nowMs) this.#decode(request, lease);
-    else {
-      const waitMs = this.#prefillFreeMs - nowMs;
-      request.timer = setTimeout(() => this.#decode(request, lease), waitMs);
-    }
-  }
-
-  #decode(request: Request, lease: Lease): void {
-    this.#kv.share(lease);
-    this.#advance();
-    this.#prefilling.delete(request);
-    this.#decoding.add(request);
+  #decode(request: Request): void {
+    if (request.lease) this.#kv.share(request.lease);
     request.fromStep = this.#steps;
-    request.untilStep = this.#steps + request.outputIds.length - request.made;
-    if (this.#stepMs === 0 && !this.#frozen) this.#end(request, request.outputIds.length);
-    else {
-      if (request.onProgress) this.#watch();
-      this.#schedule();
-    }
-  }
-
-  /** Tells the streaming requests how far they are, at most a hundred times a second. */
-  #watch(): void {
-    this.#progressTimer ??= setInterval(
-      () => {
-        this.#advance();
-        let streaming = false;
-        for (const request of this.#decoding) {
-          if (!request.onProgress) continue;
-          streaming = true;
-          const made = this.#progressOf(request);
-          if (made > 0 && made < request.outputIds.length) request.onProgress(made);
-        }
-        if (streaming) return;
-        clearInterval(this.#progressTimer);
-        this.#progressTimer = undefined;
-      },
-      Math.max(this.#stepMs, MIN_PROGRESS_MS),
-    );
-  }
-
-  get #stepMs(): number {
-    const { msPerToken, msPerTokenPerRequest } = this.#performance;
-    return msPerToken + msPerTokenPerRequest * Math.max(0, this.#decoding.size - 1);
-  }
-
-  /** Brings the count of steps up to now. */
-  #advance(): void {
-    const nowMs = performance.now();
-    const stepMs = this.#stepMs;
-    const decodes = !this.#frozen && this.#decoding.size > 0;
-    const steps = stepMs > 0 && decodes ? (nowMs - this.#stepsAtMs) / stepMs : 0;
-    this.#steps += steps;
-    this.#stepsAtMs = nowMs;
-    if (steps > 0) this.#growContexts();
+    this.#decoding.add(request);
   }
 
   /** The eldest first; where the memory is full the youngest request is thrown out. */
@@ -248,57 +277,59 @@ export class Batch {
   #leave(request: Request, made: number): void {
     const { lease, promptIds, salt } = request;
     const prefilled = this.#decoding.delete(request);
-    clearTimeout(request.timer);
-    this.#prefilling.delete(request);
+    if (!prefilled) remove(this.#prefilling, request);
     if (!lease) return;
     if (prefilled) this.#kv.grow(lease, promptIds.length + made);
     this.#kv.release(lease, prefilled ? computedBy(request, made) : null, salt);
     request.lease = null;
   }
 
-  #schedule(): void {
-    clearTimeout(this.#timer);
-    if (this.#decoding.size === 0 || this.#frozen) return;
-    let next = Number.POSITIVE_INFINITY;
-    for (const { untilStep } of this.#decoding) next = Math.min(next, untilStep);
-    next = Math.min(next, this.#steps + this.#stepsToFull());
-    const waitMs = (next - this.#steps) * this.#stepMs;
-    this.#timer = setTimeout(() => this.#finishDue(), Math.max(0, waitMs));
+  /** Tells the streaming requests how far they are, at most a hundred times a second. */
+  #watch(): void {
+    if (this.#watched || this.#streaming().length === 0) return;
+    this.#watched = true;
+    const stepMs = msOfSteps(this.#model, this.#decodingNow(), 1);
+    const everyMs = Math.max(stepMs, MIN_PROGRESS_MS * this.#clock.speed);
+    this.#clock.after(everyMs, () => {
+      this.#watched = false;
+      this.#advance();
+      for (const request of this.#streaming()) {
+        const made = this.#progressOf(request);
+        if (made > 0 && made < request.outputIds.length) request.onProgress?.(made);
+      }
+      this.#goOn();
+    });
   }
 
-  /** At least so many steps go by before contexts may have filled the memory. */
-  #stepsToFull(): number {
-    const blocksEach = Math.floor(this.#kv.availableBlocks / this.#decoding.size);
-    return this.#decoding.size === 1 ? Number.POSITIVE_INFINITY : 1 + blocksEach * BLOCK_TOKENS;
+  #streaming(): Request[] {
+    return [...this.#decoding].filter(({ onProgress }) => onProgress !== undefined);
   }
 
-  #finishDue(): void {
-    this.#advance();
-    const due = [...this.#decoding].filter(({ untilStep }) => untilStep <= this.#steps + 1e-6);
-    for (const request of due) this.#end(request, request.outputIds.length);
-    this.#admit();
-    this.#schedule();
+  #knows(request: Request): boolean {
+    const waits = this.#waiting.includes(request) || this.#prefilling.includes(request);
+    return waits || this.#decoding.has(request);
   }
 
   #progressOf(request: Request): number {
     if (!this.#decoding.has(request)) return request.made;
-    const made = request.made + Math.floor(this.#steps - request.fromStep);
+    const made = request.made + Math.floor(this.#steps - request.fromStep + ROUNDING);
     return Math.min(request.outputIds.length, Math.max(0, made));
   }
 
   #end(request: Request, generated: number): void {
-    this.#advance();
     const { queuedMs, startedMs, marks, cachedTokens } = request;
-    const waited = this.#waiting.indexOf(request);
-    if (waited >= 0) this.#waiting.splice(waited, 1);
+    remove(this.#waiting, request);
     this.#leave(request, generated);
-    const queueMs = (Number.isNaN(startedMs) ? performance.now() : startedMs) - queuedMs;
+    const queueMs = ((startedMs ?? this.#atMs) - queuedMs) / this.#clock.speed;
     request.resolve({ cachedTokens, generated, queueMs, marks });
-    this.#admit();
-    this.#schedule();
   }
 }
 
 function computedBy({ promptIds, outputIds }: Work, made: number): readonly number[] {
   return made === 0 ? promptIds : [...promptIds, ...outputIds.slice(0, made)];
+}
+
+function remove(requests: Request[], request: Request): void {
+  const at = requests.indexOf(request);
+  if (at >= 0) requests.splice(at, 1);
 }

@@ -159,8 +159,9 @@ export const listFaults: Handler = ({ faultSource }) =>
 
 /** SGLang's, with one rank. */
 export const getLoad: Handler = ({ engine: { batch, kv } }) => {
+  const tokens = Math.round(batch.kvUse * kv.capacityBlocks * BLOCK_TOKENS);
   const counts = { num_reqs: batch.running + batch.waiting, num_waiting_reqs: batch.waiting };
-  return Response.json([{ dp_rank: 0, ...counts, num_tokens: Math.round(kv.usage * 1e6) }]);
+  return Response.json([{ dp_rank: 0, ...counts, num_tokens: tokens }]);
 };
 
 /** Under vLLM's names. */
@@ -170,7 +171,7 @@ export const metrics: Handler = ({ engine, model, requests }) => {
   const lines = [
     `vllm:num_requests_running${label} ${batch.running}`,
     `vllm:num_requests_waiting${label} ${batch.waiting}`,
-    `vllm:kv_cache_usage_perc${label} ${kv.usage}`,
+    `vllm:kv_cache_usage_perc${label} ${batch.kvUse}`,
     `vllm:num_preemptions_total${label} ${batch.preemptions}`,
     `vllm:prefix_cache_queries_total${label} ${counters.promptTokens}`,
     `vllm:prefix_cache_hits_total${label} ${counters.cachedTokens}`,

@@ -55,12 +55,13 @@ export class KvCache {
       if (!this.#shared.has(hash)) break;
       pinned.add(hash);
     }
-    for (const hash of pinned) this.#pin(hash);
     const unshared = blocksFor(tokens) - pinned.size;
-    if (this.availableBlocks < unshared + headroom || !this.#makeRoom(unshared)) {
-      for (const hash of pinned) this.#unpin(hash);
-      return null;
-    }
+    let foundIdle = 0;
+    for (const hash of pinned) if (this.#idle.has(hash)) foundIdle++;
+    // Who has to wait changes nothing, so that asking again and again keeps no prefix from being evicted.
+    if (this.availableBlocks - foundIdle < unshared + headroom) return null;
+    for (const hash of pinned) this.#pin(hash);
+    this.#makeRoom(unshared);
     this.#unshared += unshared;
     return { cachedTokens: pinned.size * BLOCK_TOKENS, hashes, pinned, unshared };
   }

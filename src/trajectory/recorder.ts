@@ -1,7 +1,8 @@
 import type { AssistantMessage, FinishReason, Message, ToolSchema } from "../inference/engine.ts";
 import type { WeightSpan } from "../inference/generate.ts";
+import type { LogprobsMode } from "../inference/logprobs-mode.ts";
 import type { StopReason, TokenSegment, ToolRun, Trajectory, Turn } from "./record.ts";
-import { validateSegments } from "./validate.ts";
+import { validateTokens } from "./validate.ts";
 
 /** One call of a model, as its recorder needs to know it. */
 export type RecordedCall = {
@@ -12,6 +13,8 @@ export type RecordedCall = {
   completionTokens: number | null;
   cachedTokens: number | null;
   weightVersion: string | null;
+  /** Of which distribution its log-probabilities are; null where there are none, or nobody knows. */
+  logprobsMode: LogprobsMode | null;
   weightSpans: WeightSpan[];
   /** Where it came from, where that was not the caller's choice. */
   backendId?: string | undefined;
@@ -22,6 +25,8 @@ export type RecordedCall = {
   queueMs: number | null;
   /** Null where the reply was not streamed. */
   firstTokenMs: number | null;
+  /** In answers that were broken off and asked for anew. */
+  lostTokens?: number | undefined;
 };
 
 /**
@@ -76,7 +81,9 @@ export class Recorder {
       cached_tokens: reply.cachedTokens,
       weight_version: reply.weightVersion,
       weight_spans: reply.weightSpans,
+      logprobs_mode: reply.logprobsMode,
       waited_ms: Math.round(reply.waitedMs ?? 0),
+      lost_tokens: reply.lostTokens ?? 0,
       tools: [],
     };
     this.#trajectory.turns.push(turn);
@@ -125,12 +132,23 @@ export class Recorder {
 
   /** @throws ServiceError `token_invariant` where a trainer could not rely on the tokens. */
   validate(): void {
-    validateSegments(this.#segments() ?? []);
+    validateTokens(this.#segments() ?? [], this.#trajectory.turns);
   }
 
+  /** What is there so far, with ids only where a trainer may rely on them. */
   toJson(): string {
     const segments = this.#segments();
-    const token_ids = segments === null ? "absent" : "exact";
-    return JSON.stringify({ ...this.#trajectory, token_ids, segments: segments ?? [] });
+    const token_ids = segments === null ? "absent" : this.#holds(segments) ? "exact" : "refused";
+    const given = token_ids === "exact" ? segments : [];
+    return JSON.stringify({ ...this.#trajectory, token_ids, segments: given });
+  }
+
+  #holds(segments: TokenSegment[]): boolean {
+    try {
+      validateTokens(segments, this.#trajectory.turns);
+      return true;
+    } catch {
+      return false;
+    }
   }
 }

@@ -51,10 +51,13 @@ export async function runStage(
     };
   } catch (thrown) {
     const error = toErrorBody(signal.aborted ? signal.reason : thrown);
-    await stage.sandboxes.endAll();
+    const ended = stage.sandboxes.endAll();
+    // While the kernel has its work with the sandbox, unless there may be more to record.
+    await Promise.race([stage.sandboxes.unwound, ended]);
     const nothing = { handle: null, outcome: null, verdict: null };
     const turns = error.retryable ? stage.turns() : {};
     const left = { trajectory: stage.trajectory(), ...turns, ...stage.usage() };
+    await ended;
     return { ...finished, ...nothing, error, ...left };
   }
 }
@@ -99,7 +102,7 @@ class StageRun {
 
   /** Leaves the sandboxes as the next stage is to find them. */
   async release(): Promise<void> {
-    if (this.#keepsSandbox) return;
+    if (this.#keepsSandbox) return await this.sandboxes.settled();
     if (this.#start.stage === "run") this.sandboxes.startFresh(this.#plan);
     await this.sandboxes.handOver();
   }

@@ -24,10 +24,13 @@ export type SandboxParts = {
 export class StageSandboxes {
   /** What the stage works in; after `handOver` what the next stage gets. */
   handle: SandboxHandle | null;
+  /** Settles when nothing of what the stage did is under way any more, which may be never. */
+  unwound: Promise<unknown> = Promise.resolve();
   readonly #job: StartStage;
   readonly #parts: SandboxParts;
   readonly #signal: AbortSignal;
   #fresh: Promise<SandboxHandle | null> | null = null;
+  #ending: Promise<unknown> = Promise.resolve();
   #watched: { readonly peak: Peak } | null = null;
 
   constructor(job: StartStage, parts: SandboxParts, signal: AbortSignal) {
@@ -35,6 +38,7 @@ export class StageSandboxes {
     this.#parts = parts;
     this.#signal = signal;
     this.handle = job.handle;
+    signal.addEventListener("abort", () => this.#endAgents(), { once: true });
   }
 
   /** The most that the sandbox used while the stage worked in it; null where nobody looked. */
@@ -59,20 +63,33 @@ export class StageSandboxes {
 
   /** Ends the agent's sandbox; EVAL's own takes its place, or nothing. */
   async handOver(): Promise<void> {
-    const agents = this.handle;
-    this.handle = null;
-    if (agents) await this.#parts.end(agents);
+    this.#endAgents();
+    await this.#ending;
     this.handle = (await this.#fresh) ?? null;
     this.#fresh = null;
   }
 
+  /** Resolves when what an abort has ended is gone. */
+  async settled(): Promise<void> {
+    await this.#ending;
+  }
+
   async endAll(): Promise<void> {
-    const { handle } = this;
-    this.handle = null;
-    if (handle) await this.#parts.end(handle);
+    this.#endAgents();
+    await this.#ending;
     const fresh = await this.#fresh;
     this.#fresh = null;
     if (fresh) await this.#parts.end(fresh);
+  }
+
+  /**
+   * At once where the stage is aborted, before what it did is unwound: the kernel takes many sandboxes apart while the
+   * thread does the rest for many.
+   */
+  #endAgents(): void {
+    const { handle } = this;
+    this.handle = null;
+    if (handle) this.#ending = Promise.all([this.#ending, this.#parts.end(handle)]);
   }
 
   /**
@@ -85,14 +102,20 @@ export class StageSandboxes {
     keep: boolean,
     work: (sandbox: Sandbox | null, signal: AbortSignal) => Promise<T>,
   ): Promise<T> {
-    if (!this.handle) return abortable(work(null, this.#signal), this.#signal);
-    const sandbox = await this.#parts.attach(this.handle, this.#signal);
-    using watch = this.#parts.watch(this.handle);
+    const { handle } = this;
+    if (!handle) return this.#until(work(null, this.#signal), this.#signal);
+    const sandbox = await this.#parts.attach(handle, this.#signal);
+    using watch = this.#parts.watch(handle);
     this.#watched = watch;
     const signal = AbortSignal.any([this.#signal, watch.crossed, sandbox.died]);
-    const result = await abortable(work(sandbox, signal), signal);
+    const result = await this.#until(work(sandbox, signal), signal);
     if (keep) await sandbox.detach();
     return result;
+  }
+
+  #until<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+    this.unwound = work.catch(() => {});
+    return abortable(work, signal);
   }
 
   async #start(plan: SandboxPlan, role: "agent" | "evaluation"): Promise<SandboxHandle> {

@@ -27,14 +27,14 @@ type Turn = { content?: string; tool_calls?: { name: string; arguments: unknown 
 /** The agent loop over tokens, against the simulated engine with the simulated model's own folder. */
 async function setup(
   turns: Turn[],
-  { sampling = {} as Sampling, maxModelLen = 100_000, msPerToken = 0, stallMs = 0 } = {},
+  { sampling = {} as Sampling, maxModelLen = 100_000, weightsMs = 0, stallMs = 0 } = {},
 ) {
   const dir = tempDir();
   writeModelFolder(dir.path);
   const model = await loadTokenModel(dir.path);
   const script = JSON.stringify({ match: "token test", variants: [turns] });
   const policy = parsePolicy(script, "policy");
-  const simulator = await startSimulator({ policy, wire: "vllm", maxModelLen, msPerToken });
+  const simulator = await startSimulator({ policy, wire: "vllm", maxModelLen, weightsMs });
   const controller = new AbortController();
   const { signal } = controller;
   const probed = await probeBackend(simulator.url, { timeoutMs: 5000, signal });
@@ -106,6 +106,7 @@ describe("a rollout by token ids", () => {
     const lengths = sampled.map(({ start, end }) => end - start);
     expect(turns.map(({ completion_tokens }) => completion_tokens)).toEqual(lengths);
     expect(segment?.logprobs?.length).toBe(lengths.reduce((sum, length) => sum + length, 0));
+    expect(turns.map(({ logprobs_mode: mode }) => mode)).toEqual(["raw", "raw", "raw"]);
     expect(turns.map(({ prompt_tokens }) => prompt_tokens)).toEqual(
       sampled.map(({ start }) => start),
     );
@@ -123,7 +124,7 @@ describe("a rollout by token ids", () => {
 
   test("that is aborted within a streamed turn keeps what was sampled of it", async () => {
     const content = "a thought of many tokens, which is never ended";
-    await using t = await setup([{ content }], { msPerToken: 15, stallMs: 5_000 });
+    await using t = await setup([{ content }], { weightsMs: 15, stallMs: 5_000 });
     const probed = t.simulator.requests.total;
     const over = t.run().catch((error) => error);
     await waitFor(() => t.simulator.requests.total > probed, "the call");

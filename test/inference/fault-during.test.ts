@@ -74,8 +74,8 @@ test.each(WAYS)(
       await using t = balanceSetup();
       const clock = { nowMs: () => 0 };
       const weights = new Weights({ desk: t.desk, record: weightsRecord(), clock });
-      const a = await t.simulate("a", { wire, msPerToken: 1 });
-      const b = await t.simulate("b", { wire, msPerToken: 1 });
+      const a = await t.simulate("a", { wire, weightsMs: 1 });
+      const b = await t.simulate("b", { wire, weightsMs: 1 });
       for (const { backend } of [a, b]) t.registry.add(backend);
       await setFaults(a.url, [`${fault},limit=1`]);
       const before = a.requests.total;

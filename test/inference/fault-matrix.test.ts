@@ -40,7 +40,7 @@ const TEXT = "an answer of some tokens";
 describe.each(WAYS)("by $name", (way) => {
   let simulator: Simulator;
   beforeAll(async () => {
-    simulator = await startSimulator({ policy: { kind: "echo" }, wire: way.wire, msPerToken: 0 });
+    simulator = await startSimulator({ policy: { kind: "echo" }, wire: way.wire, weightsMs: 0 });
   });
   afterAll(() => simulator.stop());
 

@@ -17,8 +17,8 @@ const STREAMED = { stallMs: 5_000 };
 const LONG = "a long answer that is sampled token by token";
 
 /** An engine that takes its time for each token. */
-async function slow(wire: "vllm" | "vllm-old" | "sglang", rung: TokenRung, msPerToken = 15) {
-  const simulator = await startSimulator({ policy: { kind: "echo" }, wire, msPerToken });
+async function slow(wire: "vllm" | "vllm-old" | "sglang", rung: TokenRung, weightsMs = 15) {
+  const simulator = await startSimulator({ policy: { kind: "echo" }, wire, weightsMs });
   const client = tokenSetup(simulator.url, rung, { streams: true });
   return {
     ...{ simulator, generate: client.generate },

@@ -29,7 +29,7 @@ test.each([false, true])(
   "a streamed chat is what the whole one is; with ids: %p",
   async (givesIds) => {
     const policy = parsePolicy(TWO_CALLS, "p");
-    await using simulator = await startSimulator({ policy, wire: "vllm", msPerToken: 1 });
+    await using simulator = await startSimulator({ policy, wire: "vllm", weightsMs: 1 });
     using client = setup(simulator.url, { givesIds });
     await client.chat();
     const whole = await client.chat();
@@ -45,7 +45,7 @@ test.each([false, true])(
 );
 
 test("a chat that is aborted within its stream frees the engine at once", async () => {
-  await using simulator = await startSimulator({ policy: { kind: "echo" }, msPerToken: 50 });
+  await using simulator = await startSimulator({ policy: { kind: "echo" }, weightsMs: 50 });
   using client = setup(simulator.url);
   const controller = new AbortController();
   const reason = new Error("cancelled");

@@ -67,7 +67,7 @@ describe.each(RUNGS)("by %s", (rung, wire) => {
   });
 
   test("an abort closes the call, with its own reason", async () => {
-    await using simulator = await startSimulator({ policy: ECHO, wire, msPerToken: 1_000 });
+    await using simulator = await startSimulator({ policy: ECHO, wire, weightsMs: 1_000 });
     using client = tokenSetup(simulator.url, rung);
     const controller = new AbortController();
     const reason = { code: "cancelled" };

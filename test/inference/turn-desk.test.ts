@@ -87,7 +87,7 @@ describe("a call", () => {
   test("whose engine dies within a stream is gone on with elsewhere from what was sampled", async () => {
     await using t = balanceSetup();
     const text = "an answer of many tokens, begun here and ended there";
-    const first = await t.simulate("first", { msPerToken: 15 });
+    const first = await t.simulate("first", { weightsMs: 15 });
     t.registry.add(first.backend);
     t.registry.add((await t.simulate("second")).backend);
     const turn = t.rollout("first").turn(text, undefined, { stallMs: 5_000 });
@@ -102,7 +102,7 @@ describe("a call", () => {
 
   test("that is cancelled hands over what its turn had sampled, on whatever backends", async () => {
     await using t = balanceSetup();
-    const engine = await t.simulate("a", { msPerToken: 15 });
+    const engine = await t.simulate("a", { weightsMs: 15 });
     t.registry.add(engine.backend);
     const abort = new AbortController();
     const partials: string[] = [];

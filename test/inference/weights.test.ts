@@ -11,12 +11,12 @@ const said = (ids: number[]) => byteTokenizer.decode(ids).replace("<|im_end|>", 
 const LONG = "a text that takes a while to say ".repeat(4);
 
 /** Two rollouts in the middle of a turn, on an engine of each kind. */
-async function setup(engine: { msPerToken?: number; wire?: "vllm" | "sglang" | "prorl" } = {}) {
+async function setup(engine: { weightsMs?: number; wire?: "vllm" | "sglang" | "prorl" } = {}) {
   const t = balanceSetup();
   const clock = { nowMs: () => 0 };
   const record = weightsRecord();
   const weights = new Weights({ desk: t.desk, record, clock });
-  const simulator = await t.simulate("a", { msPerToken: 1, wire: "vllm", ...engine });
+  const simulator = await t.simulate("a", { weightsMs: 1, wire: "vllm", ...engine });
   t.registry.add(simulator.backend);
   const control = async (path: string, body = {}) => {
     const url = simulator.url.replace("/v1", path);
@@ -31,7 +31,7 @@ async function setup(engine: { msPerToken?: number; wire?: "vllm" | "sglang" | "
 
 describe("weights that are announced", () => {
   test("are stamped on what is sampled from then on, and are known after a restart", async () => {
-    await using t = await setup({ msPerToken: 0 });
+    await using t = await setup({ weightsMs: 0 });
     const rollout = t.rollout();
     expect((await rollout.turn("x")).weightVersion).toBe("0");
     t.weights.announce("41");
@@ -47,7 +47,7 @@ describe("weights that are announced", () => {
   test.each(["turn", "chat"] as const)(
     "keep the prefix caches of other weights apart, in each %s",
     async (by) => {
-      await using t = await setup({ msPerToken: 0 });
+      await using t = await setup({ weightsMs: 0 });
       const rollout = t.rollout();
       const cached = async () => (await rollout[by](LONG)).cachedTokens;
       t.weights.announce("1");

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { once } from "node:events";
-import { renameSync, writeFileSync } from "node:fs";
+import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { Hono } from "hono";
 import { type Address, listen } from "../../src/server/listen.ts";
@@ -153,11 +153,15 @@ describe("the Unix socket", () => {
   });
 
   test("lies in a folder that is its owner's alone", async () => {
-    const { code, mend } = await failureOf(() => setup({ socket: "/var/tmp/rolloutd-test.sock" }));
-    expect([code, mend]).toEqual([
-      "data_dir_unusable",
-      "use a folder of your own: mkdir -m 700 /var/tmp",
-    ]);
+    using dir = tempDir();
+    mkdirSync(dir.file("open"), { mode: 0o755 });
+    for (const [folder, mend] of [
+      [dir.file("open"), `close it: chmod 700 ${dir.file("open")}`],
+      [dir.file("none"), `make it: mkdir -m 700 ${dir.file("none")}`],
+    ] as const) {
+      const failure = await failureOf(() => setup({ socket: `${folder}/s` }));
+      expect([failure.code, failure.mend]).toEqual(["data_dir_unusable", mend]);
+    }
   });
 });
 

@@ -1,132 +1,148 @@
 import { expect, test } from "bun:test";
-import { Batch, type Performance } from "../../src/simulator/batch.ts";
+import { Batch } from "../../src/simulator/batch.ts";
+import { type EngineModel, INSTANT } from "../../src/simulator/engine-model.ts";
 import { KvCache } from "../../src/simulator/kv-cache.ts";
-import { waitFor } from "../support/wait-for.ts";
+import { VirtualClock } from "../support/virtual-clock.ts";
 
-const AT_ONCE: Performance = {
-  prefillTokensPerS: Number.POSITIVE_INFINITY,
-  msPerToken: 0,
-  msPerTokenPerRequest: 0,
-  maxBatch: Number.POSITIVE_INFINITY,
-};
-
-function setup(performance: Partial<Performance> = {}, kvTokens = 16_000) {
-  const batch = new Batch({ ...AT_ONCE, ...performance }, new KvCache(kvTokens));
+function setup(model: Partial<EngineModel> = {}, kvTokens = 16_000) {
+  const clock = new VirtualClock();
+  const batch = new Batch({ ...INSTANT, ...model }, new KvCache(kvTokens), clock);
   let from = 0;
   const run = (output: number, prompt = 16, signal = new AbortController().signal) => {
     const promptIds = Array.from({ length: prompt }, () => from++);
     return batch.run({ promptIds, outputIds: Array(output).fill(1), salt: "", signal });
   };
-  return { batch, run };
-}
-
-async function timed(work: Promise<unknown>): Promise<number> {
-  const startMs = performance.now();
-  await work;
-  return performance.now() - startMs;
+  /** When each is done. */
+  const times = (all: Promise<unknown>[]) =>
+    clock.play(Promise.all(all.map((one) => one.then(() => clock.nowMs()))));
+  return { batch, clock, run, times };
 }
 
 test("without times a request is done at once", async () => {
   const { run } = setup();
-  expect(await run(1_000)).toEqual({
-    cachedTokens: 0,
-    generated: 1_000,
-    queueMs: expect.any(Number),
-    marks: [],
-  });
+  const done = { cachedTokens: 0, generated: 1_000, queueMs: 0, marks: [] };
+  expect(await run(1_000)).toEqual(done);
 });
 
 test("a request takes its prefill and a step for each of its tokens", async () => {
-  const { run } = setup({ prefillTokensPerS: 10_000, msPerToken: 2 });
-  const ms = await timed(run(40, 400));
-  expect(ms).toBeGreaterThan(119);
+  const { run, times } = setup({ prefillTokensPerS: 10_000, weightsMs: 2 });
+  expect(await times([run(40, 400)])).toEqual([40 + 80]);
 });
 
-test("requests decode together, each step longer the more they are", async () => {
-  const { run } = setup({ msPerToken: 2, msPerTokenPerRequest: 1 });
-  const ms = await timed(Promise.all([run(30), run(30), run(30)]));
-  expect(ms).toBeWithin(119, 340);
+test("requests decode together, each step longer the longer their contexts are", async () => {
+  const { run, times } = setup({ weightsMs: 2, contextMs: 0.01 });
+  const [together] = await times([run(30, 100), run(30, 200), run(30, 300)]);
+  // 600 tokens at first, and three more each step.
+  expect(together).toBeCloseTo(30 * 2 + 0.01 * (30 * 600 + (3 * 30 * 30) / 2));
 });
 
 test("a short request leaves, and those that stay are faster from then on", async () => {
-  const { run } = setup({ msPerToken: 1, msPerTokenPerRequest: 3 });
-  const long = timed(run(60));
-  const short = timed(run(10));
-  expect(await short).toBeGreaterThan(39);
-  expect(await long).toBeWithin(89, 220);
+  const { run, times } = setup({ weightsMs: 1, contextMs: 0.01 });
+  const [long, short] = await times([run(60, 100), run(10, 300)]);
+  expect(short).toBeCloseTo(10 + 0.01 * (10 * 400 + (2 * 10 * 10) / 2));
+  expect(long).toBeCloseTo(Number(short) + 50 + 0.01 * (50 * 110 + (50 * 50) / 2));
 });
 
-test("prefills wait for each other", async () => {
-  const { run } = setup({ prefillTokensPerS: 10_000 });
-  const ms = await timed(Promise.all([run(1, 500), run(1, 500)]));
-  expect(ms).toBeGreaterThan(99);
+test("prompts are computed one after another, and nothing decodes meanwhile", async () => {
+  const { run, times, clock } = setup({ prefillTokensPerS: 10_000, weightsMs: 1 });
+  const first = run(20, 100);
+  const later = clock.sleep(20).then(() => run(5, 500));
+  // The first has made ten tokens when the second comes, and stands still for 50 ms.
+  expect(await times([first, later])).toEqual([10 + 10 + 50 + 10, 20 + 50 + 5]);
+  const { run: again, times: timesAgain } = setup({ prefillTokensPerS: 10_000 });
+  expect(await timesAgain([again(1, 500), again(1, 500)])).toEqual([100, 100]);
 });
 
 test("a full batch makes further requests wait, in their order", async () => {
-  const { batch, run } = setup({ msPerToken: 1, maxBatch: 1 });
-  const order: number[] = [];
-  const all = [0, 1, 2].map((n) => run(10).finally(() => order.push(n)));
+  const { batch, run, times, clock } = setup({ weightsMs: 1, maxBatch: 1 });
+  const all = [run(10), run(10), run(10)];
   expect([batch.running, batch.waiting]).toEqual([1, 2]);
-  const [first, , third] = await Promise.all(all);
-  expect(order).toEqual([0, 1, 2]);
-  expect(first?.queueMs).toBeLessThan(third?.queueMs ?? 0);
-  expect(third?.queueMs).toBeGreaterThan(18);
+  expect(await times(all)).toEqual([10, 20, 30]);
+  const waited = (await clock.play(Promise.all(all))).map(({ queueMs }) => queueMs);
+  expect(waited).toEqual([0, 10, 20]);
 });
 
 test("full memory makes further requests wait", async () => {
-  const { batch, run } = setup({ msPerToken: 1 }, 64);
+  const { batch, run, times } = setup({ weightsMs: 1 }, 64);
   const both = [run(10, 32), run(10, 32)];
   expect([batch.running, batch.waiting]).toEqual([1, 1]);
-  await Promise.all(both);
+  expect(await times(both)).toEqual([10, 20]);
   expect([batch.running, batch.waiting]).toEqual([0, 0]);
 });
 
 test("the youngest is thrown out where contexts outgrow the memory, and loses nothing of what it made", async () => {
   // Both prompts fit, with a block to grow for each; both answers do not.
-  const { batch, run } = setup({ msPerToken: 1 }, 8 * 16);
-  const ended: string[] = [];
-  const elder = run(40, 32).finally(() => ended.push("elder"));
-  const younger = run(40, 32).finally(() => ended.push("younger"));
+  const { batch, run, times } = setup({ weightsMs: 1, prefillTokensPerS: 10_000 }, 8 * 16);
+  const both = [run(40, 32), run(40, 32)];
   expect([batch.running, batch.waiting]).toEqual([2, 0]);
-  expect((await elder).generated).toBe(40);
-  expect((await younger).generated).toBe(40);
-  expect(batch.preemptions).toBeGreaterThan(0);
-  expect([ended, batch.running, batch.waiting]).toEqual([["elder", "younger"], 0, 0]);
+  const [elder, younger] = await times(both);
+  expect(batch.preemptions).toBe(1);
+  // Both prompts, 33 steps together, then the elder alone; its blocks are needed, so the younger computes
+  // what was evicted of its own 64 tokens again.
+  expect(elder).toBeCloseTo(3.2 + 3.2 + 40);
+  expect(younger).toBeWithin(Number(elder) + 8, Number(elder) + 8 + 6.4);
+  expect((await Promise.all(both)).map(({ generated }) => generated)).toEqual([40, 40]);
+  expect([batch.running, batch.waiting]).toEqual([0, 0]);
 });
 
 test("a caller that leaves while its request is thrown out gets what it had made", async () => {
-  const { batch, run } = setup({ msPerToken: 2 }, 8 * 16);
+  const { batch, run, times, clock } = setup({ weightsMs: 2 }, 8 * 16);
   const abort = new AbortController();
   const elder = run(60, 32);
   const younger = run(60, 32, abort.signal);
-  await waitFor(() => batch.preemptions > 0 && batch.waiting === 1, "the younger to be thrown out");
-  abort.abort();
-  expect((await younger).generated).toBeWithin(1, 60);
+  const leaving = clock.sleep(80).then(() => {
+    expect([batch.preemptions, batch.waiting]).toEqual([1, 1]);
+    abort.abort();
+  });
+  await times([elder, younger, leaving]);
+  expect((await younger).generated).toBe(33);
   expect((await elder).generated).toBe(60);
   expect([batch.running, batch.waiting]).toEqual([0, 0]);
 });
 
 test("a caller that leaves frees its place, wherever it was, with what there is", async () => {
-  const { batch, run } = setup({ msPerToken: 10, maxBatch: 1 });
+  const { batch, run, times, clock } = setup({ weightsMs: 10, maxBatch: 1 });
   const [decoding, waiting] = [new AbortController(), new AbortController()];
   const first = run(1_000, 16, decoding.signal);
   const second = run(1_000, 16, waiting.signal);
   const third = run(2);
   waiting.abort();
   expect((await second).generated).toBe(0);
-  decoding.abort();
-  expect((await first).generated).toBeLessThan(1_000);
-  expect((await third).generated).toBe(2);
+  const leaving = clock.sleep(95).then(() => decoding.abort());
+  expect(await times([leaving, first, third])).toEqual([95, 95, 115]);
+  expect((await first).generated).toBe(9);
   expect([batch.running, batch.waiting]).toEqual([0, 0]);
 });
 
+test("who comes too late to leave costs nobody anything", async () => {
+  const { batch, run } = setup({ weightsMs: 10 });
+  expect((await run(1_000, 16, AbortSignal.abort())).generated).toBe(0);
+  expect([batch.running, batch.waiting]).toEqual([0, 0]);
+});
+
+test("what is paused stands still, and goes on where it was", async () => {
+  const { batch, run, times, clock } = setup({ weightsMs: 1 });
+  const pauses = clock.sleep(10).then(async () => {
+    batch.pause(true);
+    await clock.sleep(100);
+    batch.resume();
+  });
+  expect(await times([run(30), pauses])).toEqual([130, 110]);
+});
+
 test("weights that change are marked where they changed, for requests that run", async () => {
-  const { batch, run } = setup({ msPerToken: 2 });
+  const { batch, run, times, clock } = setup({ weightsMs: 2 });
   const first = run(20);
-  const short = run(5);
-  await short;
-  batch.mark("v1");
-  const { marks } = await first;
-  expect(marks).toEqual([{ version: "v1", end: expect.any(Number) }]);
-  expect(marks[0]?.end).toBeWithin(5, 20);
+  const marking = clock.sleep(13).then(() => batch.mark("v1"));
+  await times([first, marking]);
+  expect((await first).marks).toEqual([{ version: "v1", end: 6 }]);
+});
+
+test("who streams is told of its tokens while they are made", async () => {
+  const { batch, times } = setup({ weightsMs: 20 });
+  const told: number[] = [];
+  const { signal } = new AbortController();
+  const work = { promptIds: [1], outputIds: Array(4).fill(1), salt: "", signal };
+  await times([batch.run({ ...work, onProgress: (made) => told.push(made) })]);
+  expect(told).toEqual([1, 2, 3]);
 });

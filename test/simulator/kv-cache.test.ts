@@ -66,6 +66,19 @@ test("requests that run are never evicted, and further ones find no room", () =>
   expect(cache.reserve(ids(48, 1_000), "", 48)?.cachedTokens).toBe(0);
 });
 
+test("a request that finds no room leaves the order of eviction as it was", () => {
+  const { cache, serve } = setup();
+  serve(ids(48));
+  const runs = cache.reserve(ids(80, 1_000), "", 80);
+  for (let attempt = 0; attempt < 3; attempt++) {
+    expect(cache.reserve(ids(64), "", 64, 8)).toBeNull();
+  }
+  if (runs) expect(cache.grow(runs, 96)).toBe(true);
+  if (runs) cache.release(runs, null, "");
+  // Of the three blocks the last one went, so the two before are of use still.
+  expect(cache.reserve(ids(33), "", 33)?.cachedTokens).toBe(32);
+});
+
 test("siblings share a prompt once it was computed, and its room is counted once", () => {
   const { cache } = setup();
   const first = cache.reserve(ids(64), "", 80);

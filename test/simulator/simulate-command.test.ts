@@ -54,12 +54,30 @@ test.each([
   [["--echo", "--wire", "tgi"], "--wire: "],
   [["--policy", "random", "--turns", "many"], "--turns: must be a median"],
   [["--policy", "random", "--call", "{"], '--call: must be {"name": '],
+  [["--echo", "--preset", "qwen3-14b"], "--preset: must be MODEL@GPU"],
+  [["--echo", "--preset", "llama-3.1-70b@h100"], "--preset: llama-3.1-70b has 141 GB"],
+  [["--echo", "--speed", "0"], "--speed: "],
   [["--echo", "--bogus"], "Unknown option '--bogus'"],
 ])("the arguments %j are a usage error", async (args, message) => {
   await using command = simulate(...args);
   expect(await command.exited).toBe(2);
   expect(await command.stderr.text()).toStartWith(message);
   expect(await command.stdout.text()).toBe("");
+});
+
+test("a preset's engine says its memory, and flags replace what it has", async () => {
+  const flags = ["--preset", "qwen3-14b@h100", "--kv-tokens", "64000", "--speed", "100"];
+  await using command = simulate("--echo", "--json", ...flags);
+  const { value } = await command.stdout.getReader().read();
+  const { url } = JSON.parse(new TextDecoder().decode(value));
+  const metrics = await (await fetch(url.replace("/v1", "/metrics"))).text();
+  expect(metrics).toContain('block_size="16",num_gpu_blocks="4000"');
+  const messages = [{ role: "user", content: "x".repeat(100) }];
+  const body = JSON.stringify({ model: "simulated", messages });
+  const startMs = performance.now();
+  await fetch(`${url}/chat/completions`, { method: "POST", body });
+  // 101 tokens of 11 ms, a hundred times as fast.
+  expect(performance.now() - startMs).toBeWithin(11, 500);
 });
 
 test("--tokenizer speaks the ids of a real model", async () => {

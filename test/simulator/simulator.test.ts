@@ -128,7 +128,7 @@ test("a policy without an answer is a 400 that says why", async () => {
 });
 
 test("a call lasts as long as latency and tokens say", async () => {
-  await using engine = await setup({ latencyMs: 30, msPerToken: 5 });
+  await using engine = await setup({ latencyMs: 30, weightsMs: 5 });
   const startMs = performance.now();
   await engine.post({ messages: [{ role: "user", content: "x".repeat(9) }] });
   expect(performance.now() - startMs).toBeGreaterThanOrEqual(79);

@@ -112,7 +112,7 @@ test("an unknown parameter breaks ProRL's engine, and no other", async () => {
 });
 
 test("new weights are seen in the turn that they came into, and asked for by name", async () => {
-  await using engine = await setup({ msPerToken: 50 });
+  await using engine = await setup({ weightsMs: 50 });
   const turn = engine.post("/inference/v1/generate", generating());
   await waitFor(
     async () => (await engine.get("/metrics")).reply.includes('running{model_name="simulated"} 1'),

@@ -1,6 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import type { ChatReply } from "../../src/inference/engine.ts";
+import type { TokenSegment } from "../../src/trajectory/record.ts";
 import { Recorder } from "../../src/trajectory/recorder.ts";
+import { failureOf } from "../support/failure.ts";
 import { calls, recorded, says } from "../support/fake-engine.ts";
 
 const EMPTY = {
@@ -60,11 +62,12 @@ describe("a record", () => {
       started_ms: expect.any(Number),
       cached_tokens: null,
       weight_version: null,
-      weight_spans: [],
+      ...{ weight_spans: [], logprobs_mode: null },
       engine_ms: 0,
       queue_ms: null,
       first_token_ms: null,
       waited_ms: 0,
+      lost_tokens: 0,
     };
     expect(turns).toEqual([
       {
@@ -126,4 +129,18 @@ describe("a record", () => {
     expect(JSON.parse(partial).messages).toEqual([{ role: "assistant", content: "a" }]);
     expect(read(recorder).messages.length).toBe(2);
   });
+});
+
+test("ids that do not hold together are given to nobody, and the record says so", async () => {
+  const recorder = new Recorder("j", 2);
+  const segment: TokenSegment = {
+    ids: [1, 2],
+    spans: [{ kind: "prompt", start: 0, end: 2, mask: 0 }],
+    ...{ logprobs: [], fork: null },
+  };
+  recorder.begin([{ role: "user", content: "Go." }], [], () => [segment]);
+  expect(read(recorder)).toMatchObject({ token_ids: "exact", segments: [segment] });
+  recorder.call("b1", recorded(says("Two ids that the segment lacks.")));
+  expect(read(recorder)).toMatchObject({ token_ids: "refused", segments: [] });
+  expect((await failureOf(() => recorder.validate())).code).toBe("token_invariant");
 });

@@ -98,6 +98,52 @@ describe("an abort", () => {
     await run;
     expect(order).toEqual(["ended", "answered"]);
   });
+
+  test("has begun the end of the sandbox before anything of the stage is unwound", async () => {
+    const t = setup([
+      (signal) => {
+        queueMicrotask(() => {
+          t.abort.abort(CANCELLED);
+          t.events.push("aborted");
+        });
+        return neverAnswers(signal);
+      },
+    ]);
+    await t.run(startOf("run"));
+    expect(t.events).toEqual(["attach s1", "end s1", "aborted"]);
+  });
+
+  test("gives what is recorded while the sandbox ends", async () => {
+    const end = Promise.withResolvers<void>();
+    const t = setup(
+      [
+        says("Let me see."),
+        (signal) => {
+          queueMicrotask(() => t.abort.abort(CANCELLED));
+          return neverAnswers(signal).catch(async () => {
+            await Bun.sleep(1);
+            setTimeout(end.resolve, 1);
+            return says("Cut off.");
+          });
+        },
+      ],
+      { end: () => end.promise },
+    );
+    const roles = messagesOf(await t.run(startOf("run")));
+    expect(roles).toEqual(["system", "user", "assistant", "user", "assistant"]);
+  });
+
+  test("between the work and its answer is answered when the sandbox has been ended", async () => {
+    const order: string[] = [];
+    const end = Promise.withResolvers<void>();
+    const t = setup([], { end: () => end.promise.then(() => void order.push("ended")) });
+    t.sandbox.detach = async () => t.abort.abort(CANCELLED);
+    const run = t.run(startOf("init")).then(() => order.push("answered"));
+    await new Promise((resolve) => setImmediate(resolve));
+    end.resolve();
+    await run;
+    expect(order).toEqual(["ended", "answered"]);
+  });
 });
 
 describe("a sandbox that dies", () => {

@@ -23,7 +23,7 @@ export function callTokens(trajectory: Trajectory): CallTokens {
   const { segments, turns, token_ids } = trajectory;
   const calls: CallTokens["calls"] = turns.map(() => ({}));
   const [segment] = segments;
-  if (token_ids === "absent" || !segment) return { calls, broken: null };
+  if (token_ids !== "exact" || !segment) return { calls, broken: null };
   if (segment.logprobs === null) return { calls, broken: "the engine gave no log-probabilities" };
   let at = 0;
   let given = 0;

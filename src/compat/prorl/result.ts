@@ -108,7 +108,7 @@ function brokenTokens({ message }: ServiceError): End {
 
 /** Null where the rollout was by text, or ended before the model said anything. */
 function tokensOf(trajectory: Trajectory, inputIds: boolean): MessageTokens[] | null {
-  const none = trajectory.token_ids === "absent" || trajectory.turns.length === 0;
+  const none = trajectory.token_ids !== "exact" || trajectory.turns.length === 0;
   return none ? null : messageTokens(trajectory, inputIds);
 }
 

@@ -15,7 +15,7 @@ export function trajectoryRoutes({ store }: ServerParts) {
     const { after, limit, order } = query;
     const page = store.list({ ...selection(query), after, limit, order });
     const headers = { "rolloutd-next": `${page.next}`, "rolloutd-more": `${page.more}` };
-    return trajectoriesResponse(c.req.raw, recordsOf(page.rows), headers);
+    return trajectoriesResponse(c.req.raw, recordsOf(page.rows), query, headers);
   });
 
   /** Those that ended before their first turn have none. */

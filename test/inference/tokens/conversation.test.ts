@@ -3,7 +3,7 @@ import type { Message } from "../../../src/inference/engine.ts";
 import { canonicalTurn } from "../../../src/inference/tokens/canonical-turn.ts";
 import { Conversation } from "../../../src/inference/tokens/conversation.ts";
 import { render } from "../../../src/inference/tokens/splice.ts";
-import { loadTokenModel } from "../../../src/inference/tokens/token-model.ts";
+import { loadTokenModel, stopsOf } from "../../../src/inference/tokens/token-model.ts";
 import {
   BASH,
   calls,
@@ -140,7 +140,13 @@ describe("Qwen3's conversation", () => {
         );
         const ids = Array.from({ length: random() * 3 }, (_, index) => callId(turn, index));
         const said = ids.length > 0 ? calls(words(), ids, words()) : says(words(), words());
-        const text = canonicalTurn(rendering, endOfTurn, before, said, []);
+        const text = canonicalTurn(
+          rendering,
+          { endOfTurn, stops: stopsOf({ tokenizer, ...model }) },
+          before,
+          said,
+          [],
+        );
         engine.prefill(conversation.prompt());
         const written = text.slice(0, -END.qwen3.length).normalize("NFC");
         conversation.sampled(engine.sample(written, END.qwen3), said);
@@ -201,6 +207,23 @@ describe("Qwen3's conversation", () => {
     expect(conversation.segments[0]?.spans[1]).toMatchObject({
       kind: "sampled",
       dropped: tokenizer.addedId("<|endoftext|>"),
+    });
+  });
+
+  test("goes on after a turn that was nothing but another stop token", async () => {
+    const { template } = await modelOf("qwen3");
+    using folder = await modelFolder(template.text, [], "<|endoftext|>");
+    const { tokenizer, ...model } = await loadTokenModel(folder.path);
+    const options = { tools: [], now: NOW, history: "keep" as const };
+    const conversation = new Conversation({ tokenizer, ...model }, [user("Hi")], options);
+    const start = conversation.prompt().length;
+    conversation.sampled(tokenizer.encode("<|endoftext|>"), says(""));
+    conversation.add(user("More"));
+    const prompt = tokenizer.decode(conversation.prompt());
+    expect(prompt).toContain("assistant\n<|im_end|>\n<|im_start|>user\nMore");
+    expect(conversation.segments[0]?.spans[1]).toEqual({
+      ...{ kind: "sampled", start, end: start, mask: 1, turn: 0 },
+      dropped: tokenizer.addedId("<|endoftext|>") as number,
     });
   });
 

@@ -1,0 +1,24 @@
+/** The time that an engine lives in. */
+export type EngineClock = {
+  /** Units: milliseconds of the engine's time, from any beginning. */
+  nowMs(): number;
+  /** Calls back once, unless it is cancelled by what this returns. */
+  after(ms: number, what: () => void): () => void;
+  /** How many times faster than the caller's time it goes. */
+  speed: number;
+};
+
+/** Timers take no more; who waits longer is woken too early, and waits again. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/** The machine's time, or that much faster. */
+export function engineClock(speed = 1): EngineClock {
+  return {
+    speed,
+    nowMs: () => performance.now() * speed,
+    after(ms, what) {
+      const timer = setTimeout(what, Math.min(MAX_TIMER_MS, Math.ceil(ms / speed)));
+      return () => clearTimeout(timer);
+    },
+  };
+}

@@ -1,0 +1,119 @@
+import { expect, test } from "bun:test";
+import { EventQueue } from "../../bench/balance/event-queue.ts";
+import { OPENHANDS, type Rollout, rolloutsOf } from "../../bench/balance/rollouts.ts";
+import { VirtualEngine } from "../../bench/balance/virtual-engine.ts";
+import { Batch } from "../../src/simulator/batch.ts";
+import { type EngineModel, msOfSteps, stepsIn } from "../../src/simulator/engine-model.ts";
+import { KvCache } from "../../src/simulator/kv-cache.ts";
+import { presetOf } from "../../src/simulator/presets.ts";
+import { VirtualClock } from "../support/virtual-clock.ts";
+
+const MODEL = presetOf("qwen3-14b@h100");
+
+test("steps take the weights' time each, and the contexts', which grow by a token a request and step", () => {
+  const model = { ...MODEL, weightsMs: 10, contextMs: 0.001 };
+  const decoding = { requests: 4, contextTokens: 8_000 };
+  let stepByStepMs = 0;
+  for (let step = 0; step < 500; step++) stepByStepMs += 10 + 0.001 * (8_000 + 4 * step);
+  const ms = msOfSteps(model, decoding, 500);
+  // The difference is half a token of each request.
+  expect(ms).toBeCloseTo(stepByStepMs + 0.001 * 4 * 0.5 * 500);
+  expect(stepsIn(model, decoding, ms)).toBeCloseTo(500);
+  expect(stepsIn(model, decoding, msOfSteps(model, decoding, 0.3))).toBeCloseTo(0.3);
+});
+
+test("a preset is what its GPU's memory and arithmetic give", () => {
+  // 29.6 GB of weights and 164 kB a token of context, at 80 % of 3.35 TB/s.
+  expect(MODEL.weightsMs).toBeCloseTo(29.6e9 / 2.68e9);
+  expect(MODEL.contextMs * 10_000).toBeCloseTo(0.61, 2);
+  expect(MODEL.kvTokens).toBeWithin(243_000, 244_000);
+  const two = presetOf("qwen3-14b@h100x2");
+  expect(two.kvTokens).toBeGreaterThan(2 * MODEL.kvTokens);
+  expect(two.weightsMs).toBeWithin(MODEL.weightsMs / 2, MODEL.weightsMs);
+  // Of a mixture of experts all weights are read, and few compute.
+  expect(presetOf("qwen3-30b-a3b@h200").prefillTokensPerS).toBeCloseTo(989e12 / 2 / 6.6e9);
+});
+
+test.each([
+  ["qwen3-14b", "must be MODEL@GPU"],
+  ["qwen3-14b@h100x9", "must be MODEL@GPU"],
+  ["gpt-7@h100", "models: qwen3-4b,"],
+  ["llama-3.1-70b@h100", "more than the 70 GB that 1 h100"],
+])("the preset %s is refused", (name, message) => {
+  expect(() => presetOf(name)).toThrow(message);
+});
+
+/** Ids such that siblings share their first prompt, and nothing else is alike. */
+function idsOf(rollout: Rollout): number[] {
+  const group = Number(rollout.group.split(" ")[1]);
+  const shared = Array.from({ length: rollout.promptTokens }, (_, at) => group * 100_000 + at);
+  const own = rollout.turns.reduce((sum, { outputTokens, observationTokens }) => {
+    return sum + outputTokens + observationTokens;
+  }, 0);
+  return [...shared, ...Array.from({ length: own }, (_, at) => 1e8 + rollout.index * 1e5 + at)];
+}
+
+/** Plays whole rollouts on the engine that `rolloutd simulate` serves. */
+async function onSimulator(rollouts: Rollout[], model: EngineModel) {
+  const clock = new VirtualClock();
+  const batch = new Batch(model, new KvCache(model.kvTokens), clock);
+  const { signal } = new AbortController();
+  let cached = 0;
+  const play = async (rollout: Rollout) => {
+    const ids = idsOf(rollout);
+    let context = rollout.promptTokens;
+    for (const { outputTokens, observationTokens, toolMs } of rollout.turns) {
+      const promptIds = ids.slice(0, context);
+      const outputIds = ids.slice(context, context + outputTokens);
+      const done = await batch.run({ promptIds, outputIds, salt: "", signal });
+      cached += done.cachedTokens;
+      context += outputTokens + observationTokens;
+      await clock.sleep(toolMs);
+    }
+    return clock.nowMs();
+  };
+  const endsMs = await clock.play(Promise.all(rollouts.map(play)));
+  return { endsMs, cached, preemptions: batch.preemptions };
+}
+
+/** And on the one of the benches. */
+function onVirtualEngine(rollouts: Rollout[], model: EngineModel) {
+  const queue = new EventQueue();
+  const engine = new VirtualEngine(model, queue);
+  const endsMs: number[] = [];
+  for (const { index: owner, group, turns, promptTokens: sharedTokens } of rollouts) {
+    const turn = (at: number, tokens: number) => {
+      const asked = turns[at];
+      if (!asked) {
+        endsMs[owner] = queue.nowMs();
+        return;
+      }
+      const { outputTokens, observationTokens, toolMs } = asked;
+      engine.call({ owner, group, tokens, sharedTokens }, outputTokens, () => {
+        const next = tokens + outputTokens + observationTokens;
+        queue.at(queue.nowMs() + toolMs, () => turn(at + 1, next));
+      });
+    };
+    turn(0, sharedTokens);
+  }
+  queue.run();
+  return { endsMs, cached: engine.cachedTokens, preemptions: engine.preemptions };
+}
+
+// The benches' engine counts a prompt that siblings share for each of them, so they share none where memory is short.
+test.each([
+  ["room for all", OPENHANDS, { kvTokens: 243_530 }, false],
+  ["contexts that outgrow the memory", { ...OPENHANDS, samples: 1 }, { kvTokens: 40_960 }, true],
+])("with %s it takes as long as the benches' engine", async (_, skew, memory, isShort) => {
+  const model = { ...MODEL, ...memory };
+  const rollouts = rolloutsOf(12, skew, 3);
+  const real = await onSimulator(rollouts, model);
+  const virtual = onVirtualEngine(rollouts, model);
+  const last = (endsMs: number[]) => Math.max(...endsMs);
+  const mean = (endsMs: number[]) => endsMs.reduce((sum, ms) => sum + ms, 0) / endsMs.length;
+  expect(last(real.endsMs) / last(virtual.endsMs)).toBeWithin(0.98, 1.02);
+  expect(mean(real.endsMs) / mean(virtual.endsMs)).toBeWithin(0.98, 1.02);
+  // What is evicted when goes by blocks on one and by tokens on the other.
+  expect(real.cached / virtual.cached).toBeWithin(0.95, 1.05);
+  expect([real.preemptions > 0, virtual.preemptions > 0]).toEqual([isShort, isShort]);
+});
