@@ -3,7 +3,7 @@ import { isFinal, type Job } from "../jobs/job.ts";
 import { writeLife } from "../jobs/life.ts";
 import type { Verdict } from "../verifiers/verdict.ts";
 import { type NewJobRow, NewJobs } from "./new-jobs.ts";
-import type { JobRow } from "./tables.ts";
+import type { JobRow, WorkRow } from "./tables.ts";
 
 /** What a stage leaves in the row besides the job's life. Absent: unchanged. */
 export type JobResult = {
@@ -21,7 +21,11 @@ export type JobResult = {
  * here has STAT4, and prepares a join or a range anew for each value that its plan could depend on.
  */
 export const SELECT_JOB = `
-  SELECT jobs.*, body_sha256, instance, options, priority, labels, outcome
+  SELECT jobs.*, priority, labels, outcome FROM jobs JOIN job_bodies ON job_seq = seq`;
+
+/** The same for a `WorkRow`. */
+export const SELECT_WORK = `
+  SELECT jobs.*, priority, labels, outcome, instance, options
   FROM jobs JOIN job_bodies ON job_seq = seq`;
 
 /**
@@ -39,6 +43,10 @@ export class JobTable {
 
   byId(id: string): JobRow | null {
     return this.#statements.byId.get(id);
+  }
+
+  workById(id: string): WorkRow | null {
+    return this.#statements.workById.get(id);
   }
 
   bySeq(seq: number): JobRow | null {
@@ -116,6 +124,7 @@ function prepare(db: Database) {
   const write = (sql: string) => db.query<never, Value[]>(sql);
   return {
     byId: db.query<JobRow, [string]>(`${SELECT_JOB} WHERE id = (SELECT ?)`),
+    workById: db.query<WorkRow, [string]>(`${SELECT_WORK} WHERE id = (SELECT ?)`),
     bySeq: db.query<JobRow, [number]>(`${SELECT_JOB} WHERE seq = (SELECT ?)`),
     bodyOf: db.query<{ body_sha256: string }, [string]>(
       "SELECT body_sha256 FROM jobs JOIN job_bodies ON job_seq = seq WHERE id = (SELECT ?)",

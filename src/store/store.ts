@@ -12,7 +12,7 @@ import { GroupRetention } from "./group-retention.ts";
 import { GroupStore } from "./group-store.ts";
 import { InstanceStore } from "./instance-store.ts";
 import { JobCounts } from "./job-counts.ts";
-import { type JobResult, JobTable, SELECT_JOB } from "./job-table.ts";
+import { type JobResult, JobTable, SELECT_JOB, SELECT_WORK } from "./job-table.ts";
 import { LeaseTable } from "./leases.ts";
 import { type ListFilter, type ListPage, listJobs } from "./listing.ts";
 import { LogSync, type SyncFile } from "./log-sync.ts";
@@ -27,6 +27,7 @@ import {
   type JobRow,
   jobs,
   trajectories,
+  type WorkRow,
   weightPause,
   weightVersions,
 } from "./tables.ts";
@@ -184,6 +185,11 @@ export class Store implements Disposable {
     return this.#jobs.byId(id);
   }
 
+  /** With its instance and options, which may be long. */
+  workById(id: string): WorkRow | null {
+    return this.#jobs.workById(id);
+  }
+
   jobBySeq(seq: number): JobRow | null {
     return this.#jobs.bySeq(seq);
   }
@@ -213,7 +219,7 @@ export class Store implements Disposable {
     return this.#statements.clientsWaiting.all(stage).map(({ client }) => client);
   }
 
-  claimable({ stage, client, limit, sandbox, backend, barred }: ClaimFilter): JobRow[] {
+  claimable({ stage, client, limit, sandbox, backend, barred }: ClaimFilter): WorkRow[] {
     const room = [sandbox ? 1 : 0, backend ? 1 : 0] as const;
     return this.#statements.claimable.all(stage, client, limit, ...room, JSON.stringify(barred));
   }
@@ -307,7 +313,7 @@ const RECOVERABLE = `
 
 /** Waiting jobs of a client that may start, the first to go first; `?4` and `?5` say what there is room for. */
 const CLAIMABLE = `
-  ${SELECT_JOB}
+  ${SELECT_WORK}
   WHERE state = 'pending' AND not_before_ms IS NULL AND stage = (SELECT ?1) AND client = (SELECT ?2)
     AND (CASE ?1 WHEN 'init' THEN uses_sandbox = 0 WHEN 'eval' THEN eval_from_record < 2 ELSE 1 END
       OR (?4 AND coalesce(image, '') NOT IN (SELECT value FROM json_each(?6))))
@@ -329,7 +335,7 @@ function prepareStatements(db: Database) {
       "SELECT min(not_before_ms) AS due FROM jobs WHERE not_before_ms IS NOT NULL",
     ),
     pastDeadline: db.query<{ id: string }, [number]>(PAST_DEADLINE),
-    claimable: db.query<JobRow, [Stage, string, number, number, number, string]>(CLAIMABLE),
+    claimable: db.query<WorkRow, [Stage, string, number, number, number, string]>(CLAIMABLE),
     clientsWaiting: db.query<{ client: string }, [Stage]>(CLIENTS_WAITING),
     recoverable: db.query<JobHead, [number]>(RECOVERABLE),
     rescores: db.query<JobRow, [string, number]>(

@@ -22,12 +22,9 @@ const LIFE: JobLife = {
 const WAITING: JobRow = {
   seq: 7,
   id: "a",
-  body_sha256: "sha",
   task_kind: "math",
   uses_sandbox: 1,
   needs_backend: 1,
-  instance: "{}",
-  options: "{}",
   stage: "init",
   state: "pending",
   attempt: 1,
