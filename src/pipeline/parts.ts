@@ -4,7 +4,7 @@ import type { FromTurn, ToTurn } from "../inference/turn-messages.ts";
 import type { Job, NewJob, Stage } from "../jobs/job.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { SandboxHandle } from "../sandbox/sandbox.ts";
-import type { NewRow } from "../store/job-table.ts";
+import type { NewRow } from "../store/new-jobs.ts";
 import type { Store } from "../store/store.ts";
 import type { JobRow } from "../store/tables.ts";
 import type { Log } from "../telemetry/log.ts";

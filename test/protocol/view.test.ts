@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import type { JobLife } from "../../src/jobs/life.ts";
 import { type RolloutView, viewAccepted, viewRollout } from "../../src/protocol/view.ts";
-import type { NewRow } from "../../src/store/job-table.ts";
+import type { NewRow } from "../../src/store/new-jobs.ts";
 import { Store } from "../../src/store/store.ts";
 import type { JobRow } from "../../src/store/tables.ts";
 import { jobAfter, ROW } from "../support/jobs.ts";
