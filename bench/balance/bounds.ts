@@ -4,63 +4,71 @@ import type { Rollout } from "./rollouts.ts";
 /** What a rollout costs an engine, however it is placed. Units: milliseconds, tokens. */
 type Cost = {
   sampledTokens: number;
-  /** Computing what its prompts add, and reading its own context in each of its steps. */
-  ownMs: number;
+  /** Computing what its prompts add. */
+  prefillMs: number;
+  /** Reading its own context in each of its steps. */
+  readMs: number;
+  /** The square roots of those times, for all of its steps together: at most so much. */
+  rootMs: number;
   toolMs: number;
-  /** Tokens of context, for each step once. */
-  readTokens: number;
 };
 
 type Cluster = { rollouts: Rollout[]; engine: EngineModel; backends: number; slots: number };
 
 /**
- * What nothing can be faster than: the longest rollout alone on an engine, or all work shared evenly among the engines,
- * with the weights read as rarely as the slots allow. Units: milliseconds.
+ * The longest rollout alone on an engine, or all work shared evenly among the engines, with the weights read as rarely as
+ * the slots allow. Units: milliseconds.
  */
 export function lowerBoundMs({ rollouts, engine, backends, slots }: Cluster): number {
   const costs = costsOf(rollouts, engine);
   const batch = Math.min(engine.maxBatch, slots / backends);
-  const total = sum(costs, ({ sampledTokens, ownMs }) => {
-    return (sampledTokens * engine.weightsMs) / batch + ownMs;
+  const total = sum(costs, ({ sampledTokens, prefillMs, readMs }) => {
+    return (sampledTokens * engine.weightsMs) / batch + prefillMs + readMs;
   });
   return Math.max(longestMs(costs, engine), total / backends);
 }
 
 /**
- * A bound that is nearer to what can be had. Contexts in a batch have to fit into memory, so the weights are read at least
- * as often as all reads of contexts fill it. And where a rollout stays on an engine, that makes at least as many steps as
- * it has tokens: so an engine with a long one has less time for others, the least where the longest share one; engines
- * are filled up in this order, and what does not fit any more is divided. Units: milliseconds.
+ * What no schedule is faster than, also one that knows all lengths, moves rollouts for nothing and makes them wait as it
+ * likes. Units: milliseconds.
+ *
+ * A step reads the weights once, in `weightsMs`, and all contexts of its batch, in `r1 + r2 + ...`. Let each in the batch pay
+ * for the weights by its part of these reads: with `q` for their sum, rollout i pays `weightsMs * ri / q`. Two things keep that
+ * from being little:
+ * - The contexts of a batch lie in memory, so `q` is at most what a full memory takes to read.
+ * - Who is done by T has spent no more than T on its own prompts, its tools and its steps. So the sum of `q` over its steps
+ *   is at most `spare = T - prefill - tools - steps * weightsMs`, and by Cauchy and Schwarz
+ *   `sum(ri / q) >= sum(sqrt(ri))^2 / sum(q) >= sum(sqrt(ri))^2 / spare`.
+ *   Whoever is to be done early has a batch almost to itself, and pays for the weights almost alone.
+ *
+ * The engines have T each for what all pay, for the reads and for the prompts. The longer T is the less is to be
+ * paid, so the bound is the shortest T in which it can be, found by halving.
  */
-export function tightBoundMs(cluster: Cluster): number {
-  const { rollouts, engine, backends } = cluster;
-  const costs = costsOf(rollouts, engine).sort((a, b) => b.sampledTokens - a.sampledTokens);
-  const fillings = sum(costs, ({ readTokens }) => readTokens) / engine.kvTokens;
-  const ownMs = sum(costs, (cost) => cost.ownMs);
-  let low = Math.max(lowerBoundMs(cluster), (fillings * engine.weightsMs + ownMs) / backends);
-  let high = low * 4;
+export function provableBoundMs({ rollouts, engine, backends }: Omit<Cluster, "slots">): number {
+  const costs = costsOf(rollouts, engine);
+  const largest = Math.max(engine.kvTokens, ...rollouts.map(contextOf));
+  const fullMs = engine.contextMs * largest;
+  const tokens = sum(costs, ({ sampledTokens }) => sampledTokens);
+  const ownMs = sum(costs, ({ prefillMs, readMs }) => prefillMs + readMs);
+  const isEnough = (limitMs: number) => {
+    const paid = sum(costs, ({ sampledTokens, prefillMs, readMs, rootMs, toolMs }) => {
+      const spareMs = limitMs - prefillMs - toolMs - sampledTokens * engine.weightsMs;
+      return Math.max(readMs / fullMs, rootMs ** 2 / spareMs);
+    });
+    const steps = Math.max(paid, tokens / engine.maxBatch);
+    return steps * engine.weightsMs + ownMs <= backends * limitMs;
+  };
+  // Alone each rollout spends all that it has to spare on itself.
+  let low = longestMs(costs, engine);
+  if (isEnough(low)) return low;
+  let high = 2 * low;
+  while (!isEnough(high)) high *= 2;
   for (let round = 0; round < 40; round++) {
     const middle = (low + high) / 2;
-    if (fits(costs, middle, backends, engine)) high = middle;
+    if (isEnough(middle)) high = middle;
     else low = middle;
   }
-  return high;
-}
-
-function fits(costs: Cost[], limitMs: number, backends: number, engine: EngineModel): boolean {
-  let left = backends;
-  let roomMs = 0;
-  for (const { sampledTokens, ownMs } of costs) {
-    let restMs = ownMs;
-    while (restMs > roomMs) {
-      if (left === 0) return false;
-      left--;
-      restMs -= roomMs;
-      roomMs = limitMs - sampledTokens * engine.weightsMs;
-    }
-    roomMs -= restMs;
-  }
-  return true;
+  return low;
 }
 
 function sum(costs: Cost[], of: (cost: Cost) => number): number {
@@ -68,12 +76,15 @@ function sum(costs: Cost[], of: (cost: Cost) => number): number {
 }
 
 function longestMs(costs: Cost[], { weightsMs }: EngineModel): number {
-  return costs.reduce((longest, { sampledTokens, ownMs, toolMs }) => {
-    return Math.max(longest, sampledTokens * weightsMs + ownMs + toolMs);
+  return costs.reduce((longest, { sampledTokens, prefillMs, readMs, toolMs }) => {
+    return Math.max(longest, sampledTokens * weightsMs + prefillMs + readMs + toolMs);
   }, 0);
 }
 
-/** The first prompt is the same for all of a group, so that one of them has to compute it. */
+/**
+ * The first prompt is the same for all of a group, so that one of them has to compute it. Whichever that is: none can
+ * decode before, so that it may be counted to the first.
+ */
 function costsOf(rollouts: Rollout[], engine: EngineModel): Cost[] {
   const groups = new Set<string>();
   return rollouts.map((rollout) => {
@@ -86,16 +97,25 @@ function costsOf(rollouts: Rollout[], engine: EngineModel): Cost[] {
 function costOf({ turns, promptTokens }: Rollout, computed: number, engine: EngineModel): Cost {
   let context = promptTokens;
   let added = computed;
-  const cost = { sampledTokens: 0, ownMs: 0, toolMs: 0, readTokens: 0 };
+  const cost = { sampledTokens: 0, prefillMs: 0, readMs: 0, rootMs: 0, toolMs: 0 };
   for (const [index, { outputTokens, observationTokens, toolMs }] of turns.entries()) {
     if (index > 0) context += added;
-    cost.ownMs += (added / engine.prefillTokensPerS) * 1000;
-    cost.ownMs += engine.contextMs * outputTokens * (context + outputTokens / 2);
+    cost.prefillMs += (added / engine.prefillTokensPerS) * 1000;
     cost.sampledTokens += outputTokens;
-    cost.readTokens += outputTokens * (context + outputTokens / 2);
+    cost.readMs += engine.contextMs * outputTokens * (context + outputTokens / 2);
+    // A root's curve lies above the line between two of its points.
+    const roots = Math.sqrt(context) + Math.sqrt(context + outputTokens);
+    cost.rootMs += (outputTokens * Math.sqrt(engine.contextMs) * roots) / 2;
     context += outputTokens;
     added = observationTokens;
     if (index < turns.length - 1) cost.toolMs += toolMs;
   }
   return cost;
+}
+
+function contextOf({ turns, promptTokens }: Rollout): number {
+  return turns.reduce(
+    (sum, turn) => sum + turn.outputTokens + turn.observationTokens,
+    promptTokens,
+  );
 }

@@ -164,7 +164,9 @@ class Cluster {
       registry.use(trajectory, false);
       registry.advance(trajectory, sampled, asked.outputTokens);
       const next = () => this.#turn(rollout, part, turn + 1, sampled + asked.observationTokens);
-      this.#queue.at(this.#queue.nowMs() + asked.toolMs, next);
+      // The last turn calls no tool.
+      const isLast = turn + 1 === rollout.turns.length;
+      this.#queue.at(this.#queue.nowMs() + (isLast ? 0 : asked.toolMs), next);
     });
   }
 

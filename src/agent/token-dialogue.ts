@@ -167,6 +167,7 @@ export class TokenDialogue implements Dialogue {
       cachedTokens: reply.cachedTokens,
       weightVersion: reply.weightVersion,
       weightSpans: reply.weightSpans,
+      logprobsMode: reply.logprobsMode,
       backendId: reply.backendId,
       waitedMs: reply.waitedMs,
       durationMs: reply.times.totalMs,

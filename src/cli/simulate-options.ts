@@ -5,6 +5,7 @@ import { readModelFolder } from "../inference/tokens/model-folder.ts";
 import { Tokenizer } from "../inference/tokens/tokenizer.ts";
 import { type EngineModel, INSTANT } from "../simulator/engine-model.ts";
 import { parseFault } from "../simulator/faults.ts";
+import { LOGPROBS_MODES } from "../simulator/logprobs.ts";
 import { type Policy, parsePolicy } from "../simulator/policy.ts";
 import { presetOf } from "../simulator/presets.ts";
 import type { SimulatorOptions } from "../simulator/simulator.ts";
@@ -35,6 +36,7 @@ export const SIMULATE_OPTIONS = {
   tokens: { type: "string" },
   call: { type: "string" },
   seed: { type: "string" },
+  "logprobs-mode": { type: "string" },
   fault: { type: "string", multiple: true },
   json: { type: "boolean" },
 } as const;
@@ -101,6 +103,7 @@ const valuesSchema = z.object({
   tokens: spread.default({ median: 200, sigma: 0.5 }),
   call: callSchema.default({ name: "execute_bash", arguments: '{"command":"true"}' }),
   seed: whole.default(0),
+  "logprobs-mode": z.enum(LOGPROBS_MODES).optional(),
   fault: z.array(z.string()).default([]),
 });
 
@@ -128,6 +131,7 @@ export async function simulatorOptions(values: SimulateValues): Promise<Simulato
     ...engineModel(given),
     speed: given.speed,
     seed: given.seed,
+    logprobsMode: given["logprobs-mode"],
     faults: given.fault.map((text) => asUsage(() => parseFault(text))),
   };
 }

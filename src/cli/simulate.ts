@@ -28,6 +28,7 @@ of vLLM, SGLang, ProRL and OpenAI's chat, by token ids and by text. It prints it
   --latency-ms M[,S]  time before a call reaches the engine: median, and sigma of the lognormal (0)
   --jitter-ms N       up to so much more (0)
   --seed N            of jitter, faults, log-probabilities and the random policy (0)
+  --logprobs-mode M   raw, temperature or processed; by default raw, and temperature on SGLang's routes
   --fault SPEC        what goes wrong on purpose; may be given several times
   --json              print {"url","port","model"} instead of the address
 

@@ -1,3 +1,5 @@
+import type { LogprobsMode } from "./logprobs-mode.ts";
+
 /** What `--engine` takes: a kind to be taken for granted, or how to find out. */
 export const ENGINE_CHOICES = ["auto", "vllm", "sglang", "prorl", "openai", "text"] as const;
 
@@ -35,6 +37,8 @@ export type EngineProfile = {
   max_model_len: number | null;
   /** Whether each sampled id comes with its log-probability. */
   logprobs: boolean;
+  /** Of which distribution they are; null or absent where that is unknown. */
+  logprobs_mode?: LogprobsMode | null;
   /** Whether the id that ended a turn is among the returned ones; null where that is unknown. */
   stop_id_included: boolean | null;
   /** Whether a cache salt keeps prefixes apart; null where the engine does not count cache hits. */

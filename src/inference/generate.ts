@@ -1,4 +1,5 @@
 import type { Backend, Sampling } from "./engine.ts";
+import type { LogprobsMode } from "./logprobs-mode.ts";
 
 /** One call that takes token ids and gives token ids. */
 export type GenerateRequest = {
@@ -66,6 +67,8 @@ export type GenerateReply = SampledTokens & {
   promptTokens: number;
   /** Where it came from, where that was not the caller's choice. */
   backendId?: string;
+  /** Of which distribution the log-probabilities are; null where that is unknown. */
+  logprobsMode: LogprobsMode | null;
   /** For leave to make the calls that it took. Units: milliseconds. */
   waitedMs?: number;
   load: InBandLoad | null;

@@ -97,6 +97,7 @@ const NOTHING_MORE: GenerateReply = {
   cachedTokens: null,
   promptTokens: 0,
   load: null,
+  logprobsMode: null,
   times: { totalMs: 0, queueMs: null, firstTokenMs: null },
 };
 

@@ -1,5 +1,6 @@
 import { ServiceError } from "../errors.ts";
 import type { EngineProfile, Rung, TokenRung } from "./engine-profile.ts";
+import { type LogprobsMode, logprobsModeOf, TELLING_SAMPLING } from "./logprobs-mode.ts";
 import { asRecord, getFields, getText, type Probe, post, refusal } from "./probe-call.ts";
 import type { Identity } from "./probe-identity.ts";
 import { type ProbeReply, sample } from "./probe-ladder.ts";
@@ -22,6 +23,7 @@ type Found = { rung: Rung; reply: ProbeReply | null; identity: Identity };
 type Details = Pick<
   EngineProfile,
   | "logprobs"
+  | "logprobs_mode"
   | "stop_id_included"
   | "salt"
   | "streams"
@@ -32,7 +34,7 @@ type Details = Pick<
   | "tokenizes_chat"
 >;
 
-/** What else is worth knowing, with at most five short calls of the model. @throws ServiceError `engine_*` */
+/** What else is worth knowing, with at most six short calls of the model. @throws ServiceError `engine_*` */
 export async function learnDetails(probe: Probe, found: Found): Promise<Details> {
   const { rung, reply, identity } = found;
   const nothing = { logprobs: false, stop_id_included: null, salt: null, streams: false };
@@ -57,6 +59,7 @@ export async function learnDetails(probe: Probe, found: Found): Promise<Details>
   return {
     tokenizes_chat: tokenize && (await tokenizesChat(probe)),
     logprobs,
+    logprobs_mode: await logprobsMode(probe, rung, reply, maxModelLen),
     stop_id_included: await stopIdIncluded(probe, rung, reply, maxModelLen),
     salt: await saltWorks(probe, rung, maxModelLen),
     streams: await streams(probe, rung, maxModelLen),
@@ -78,6 +81,22 @@ async function tokenizesChat(probe: Probe): Promise<boolean> {
   const prompt = shown.prompt ?? shown.text;
   const again = { model, prompt, add_special_tokens: false };
   return Bun.deepEquals(asRecord(await post(probe, "/tokenize", again)).tokens, tokens);
+}
+
+/** The same first token again, under sampling that changes its log-probability if anything does. */
+async function logprobsMode(
+  probe: Probe,
+  rung: TokenRung,
+  before: ProbeReply,
+  maxModelLen: number | null,
+): Promise<LogprobsMode | null> {
+  const [own] = before.logprobs ?? [];
+  if (own === undefined) return null;
+  const options = { maxTokens: 1, maxModelLen, sampling: TELLING_SAMPLING };
+  const { tokenIds, logprobs } = await sample(probe, rung, options);
+  const [telling] = logprobs ?? [];
+  if (telling === undefined || tokenIds[0] !== before.tokenIds[0]) return null;
+  return logprobsModeOf(own, telling);
 }
 
 /** The same prompt again, to stop at what came first before. */

@@ -1,5 +1,6 @@
 import { ServiceError } from "../errors.ts";
 import { CHAT_IDS, readChatTokens } from "./chat-tokens.ts";
+import type { Sampling } from "./engine.ts";
 import { callEngine } from "./engine-call.ts";
 import type { EngineChoice, EngineKind, Rung, TokenRung } from "./engine-profile.ts";
 import type { InBandLoad, SampledTokens } from "./generate.ts";
@@ -83,7 +84,7 @@ function laddersOf(engine: EngineChoice, kind: EngineKind | null): Rung[] {
   return kind === null ? WHOLE_LADDER : [...LADDERS[kind], "chat"];
 }
 
-/** A few tokens of a fixed prompt, sampled greedily. */
+/** A few tokens of a fixed prompt, sampled greedily unless `sampling` says how. */
 export async function sample(
   probe: Probe,
   rung: TokenRung,
@@ -93,16 +94,17 @@ export async function sample(
     promptIds?: number[];
     stopTokenIds?: number[];
     cacheSalt?: string;
+    sampling?: Sampling;
     /** As a stream that may be silent for as long. */
     stallMs?: number;
   },
 ): Promise<ProbeReply> {
   const { maxTokens, maxModelLen, promptIds = PROMPT_IDS, stopTokenIds = [] } = options;
-  const { cacheSalt, stallMs = 0 } = options;
+  const { cacheSalt, sampling = { temperature: 0 }, stallMs = 0 } = options;
   const { connections, backend, timeoutMs, signal } = probe;
   const request = {
     promptIds,
-    sampling: { temperature: 0, max_tokens: maxTokens },
+    sampling: { ...sampling, max_tokens: maxTokens },
     stopTokenIds,
     ...(cacheSalt !== undefined && { cacheSalt }),
     stallMs,
@@ -111,7 +113,7 @@ export async function sample(
     sessionId: "probe",
     requestId: `probe.${crypto.randomUUID()}`,
   };
-  const route = { rung, maxModelLen, logprobs: false, streams: stallMs > 0 };
+  const route = { rung, maxModelLen, logprobs: false, logprobsMode: null, streams: stallMs > 0 };
   const reply = await generateWith(connections, PROBE_RETRIES, backend, route, request, signal);
   return { ...reply, firstTokenMs: reply.times.firstTokenMs };
 }

@@ -7,6 +7,7 @@ import type { TokenRung } from "./engine-profile.ts";
 import { stopInEngine } from "./engine-stop.ts";
 import { Connections } from "./exchange.ts";
 import type { GenerateReply, GenerateRequest, TokenEngine } from "./generate.ts";
+import type { LogprobsMode } from "./logprobs-mode.ts";
 import { callStreamed } from "./streamed-call.ts";
 import { prorlGenerate } from "./wires/prorl.ts";
 import { sglangGenerate } from "./wires/sglang.ts";
@@ -28,6 +29,7 @@ export type TokenRoute = {
   maxModelLen: number | null;
   /** Whether log-probabilities are known to come, so that a reply without them is wrong. */
   logprobs: boolean;
+  logprobsMode: LogprobsMode | null;
   /** Whether replies can come token by token. */
   streams: boolean;
 };
@@ -78,6 +80,7 @@ export async function generateWith(
     ...checkTokens(endpoint.shown, raw, expected),
     promptTokens: request.promptIds.length,
     load: raw.load,
+    logprobsMode: raw.logprobs === null ? null : route.logprobsMode,
     times: { totalMs: performance.now() - startMs, queueMs: raw.queueMs, firstTokenMs },
   });
   const { stallMs = 0, stopped, onPartial } = request;
@@ -132,8 +135,8 @@ function routeFrom({ id, profile }: Backend): TokenRoute {
     const mend = "use an engine that generates from token ids, or run the rollout in text mode";
     throw new ServiceError("engine_refused", message, { mend });
   }
-  const { max_model_len: maxModelLen, logprobs, streams = false } = profile;
-  return { rung, maxModelLen, logprobs, streams };
+  const { max_model_len: maxModelLen, logprobs, logprobs_mode, streams = false } = profile;
+  return { rung, maxModelLen, logprobs, logprobsMode: logprobs_mode ?? null, streams };
 }
 
 /**

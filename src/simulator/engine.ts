@@ -18,6 +18,8 @@ export type Call = {
   signal: AbortSignal;
   /** What the caller named it. */
   id: string;
+  /** What is shown of a token's log-probability; by default the model's own. */
+  shown?: ((logprob: number) => number) | undefined;
   /** Gets new tokens as they are made, but the last ones. */
   onTokens?: ((ids: number[], logprobs: number[]) => void) | undefined;
 };
@@ -75,7 +77,7 @@ export class SimulatedEngine {
 
   async generate(call: Call): Promise<Sampled> {
     const { ids, finish, matchedId } = cut(call);
-    const { promptIds, salt, onTokens } = call;
+    const { promptIds, salt, onTokens, shown = (own: number) => own } = call;
     const stop = new AbortController();
     const leave = () => stop.abort();
     call.signal.addEventListener("abort", leave, { once: true });
@@ -83,7 +85,7 @@ export class SimulatedEngine {
     this.#stops.set(stop, call.id);
     const { signal } = stop;
     const logprobsOf = (made: number[], from: number) =>
-      made.map((id, at) => this.#logprob(promptIds.length + from + at, id));
+      made.map((id, at) => shown(this.#logprob(promptIds.length + from + at, id)));
     let told = 0;
     const tell = (made: number) => {
       const tokens = ids.slice(told, made);

@@ -3,6 +3,7 @@ import { renderChat } from "./chatml.ts";
 import type { Said } from "./conversation.ts";
 import type { Sampled, SimulatedEngine } from "./engine.ts";
 import type { Fault, FaultSource } from "./faults.ts";
+import { type LogprobsMode, shownLogprob } from "./logprobs.ts";
 import { type Answer, answer, understand } from "./model.ts";
 import { type Policy, Unscripted } from "./policy.ts";
 import { uniform } from "./random.ts";
@@ -22,6 +23,8 @@ export type Serving = {
   jitterMs: number;
   speed: number;
   seed: number;
+  /** Undefined for what each engine does by itself. */
+  logprobsMode?: LogprobsMode | undefined;
   tokenizer: SimulatedTokenizer;
   engine: SimulatedEngine;
   faultSource: FaultSource;
@@ -84,12 +87,15 @@ async function generate(
   const spread = { median: serving.latencyMs, sigma: serving.latencySigma };
   const latencyMs = lognormal(spread, serving.seed, -2, number);
   await wait((answered.delayMs + latencyMs + jitterMs) / serving.speed, signal);
-  const { salt, stopTokenIds } = asking;
+  const { salt, stopTokenIds, filters } = asking;
+  const mode = serving.logprobsMode ?? asking.logprobsMode;
+  const shown = (logprob: number) => shownLogprob(mode, filters, logprob);
   const stop = asking.stop.map((text) => tokenizer.encode(text));
   const { ids: outputIds, finish } = answered;
   const requestId = request.headers.get("x-request-id") ?? String(number);
   const id = nameOf?.(requestId) ?? requestId;
-  const call = { id, promptIds, outputIds, finish, maxTokens, stopTokenIds, stop, salt, signal };
+  const limits = { finish, maxTokens, stopTokenIds, stop };
+  const call = { id, promptIds, outputIds, ...limits, salt, shown, signal };
   const told = (sampled: Sampled) => ({
     ...{ requestId, promptIds, sampled, tokenizer, model: serving.model },
     said: saidOf(answered, sampled, tokenizer),

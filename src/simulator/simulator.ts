@@ -3,6 +3,7 @@ import { engineClock } from "./engine-clock.ts";
 import { type EngineModel, INSTANT } from "./engine-model.ts";
 import { type Fault, FaultSource } from "./faults.ts";
 import { failure, type RequestCounts } from "./generation.ts";
+import type { LogprobsMode } from "./logprobs.ts";
 import type { Policy } from "./policy.ts";
 import { serveRoutes } from "./routes.ts";
 import { byteTokenizer, type SimulatedTokenizer } from "./tokenizer.ts";
@@ -31,6 +32,8 @@ export type SimulatorOptions = Partial<EngineModel> & {
   speed?: number;
   /** Of jitter, faults and log-probabilities; the policy goes by the seed of each request. */
   seed?: number;
+  /** Of which distribution log-probabilities are; by default as the engine whose route is called has them. */
+  logprobsMode?: LogprobsMode | undefined;
   faults?: Fault[];
 };
 

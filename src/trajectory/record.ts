@@ -1,5 +1,6 @@
 import type { FinishReason, Message, ToolSchema } from "../inference/engine.ts";
 import type { WeightSpan } from "../inference/generate.ts";
+import type { LogprobsMode } from "../inference/logprobs-mode.ts";
 
 /** Why the agent stopped. A stop is an outcome to be scored; a failure is an error instead. */
 export type StopReason =
@@ -53,8 +54,18 @@ export type Turn = {
   weight_version: string | null;
   /** Which of the turn's sampled ids are of which version; empty where nobody knows. */
   weight_spans: WeightSpan[];
+  /**
+   * Of which distribution the log-probabilities of its ids are; null where there are none, or its engine did not show
+   * it when it was probed.
+   */
+  logprobs_mode: LogprobsMode | null;
   /** For leave to call, which is not in `engine_ms`: weights change, or its backend has enough to do. */
   waited_ms: number;
+  /**
+   * Sampled and thrown away: answers by text that were broken off, and asked for anew. At least so many, as engines that are
+   * not streamed do not say; 0 by ids, where a turn goes on from what it has.
+   */
+  lost_tokens: number;
   tools: ToolRun[];
 };
 

@@ -1,5 +1,6 @@
 import type { AssistantMessage, FinishReason, Message, ToolSchema } from "../inference/engine.ts";
 import type { WeightSpan } from "../inference/generate.ts";
+import type { LogprobsMode } from "../inference/logprobs-mode.ts";
 import type { StopReason, TokenSegment, ToolRun, Trajectory, Turn } from "./record.ts";
 import { validateTokens } from "./validate.ts";
 
@@ -12,6 +13,8 @@ export type RecordedCall = {
   completionTokens: number | null;
   cachedTokens: number | null;
   weightVersion: string | null;
+  /** Of which distribution its log-probabilities are; null where there are none, or nobody knows. */
+  logprobsMode: LogprobsMode | null;
   weightSpans: WeightSpan[];
   /** Where it came from, where that was not the caller's choice. */
   backendId?: string | undefined;
@@ -22,6 +25,8 @@ export type RecordedCall = {
   queueMs: number | null;
   /** Null where the reply was not streamed. */
   firstTokenMs: number | null;
+  /** In answers that were broken off and asked for anew. */
+  lostTokens?: number | undefined;
 };
 
 /**
@@ -76,7 +81,9 @@ export class Recorder {
       cached_tokens: reply.cachedTokens,
       weight_version: reply.weightVersion,
       weight_spans: reply.weightSpans,
+      logprobs_mode: reply.logprobsMode,
       waited_ms: Math.round(reply.waitedMs ?? 0),
+      lost_tokens: reply.lostTokens ?? 0,
       tools: [],
     };
     this.#trajectory.turns.push(turn);

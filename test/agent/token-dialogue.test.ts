@@ -106,6 +106,7 @@ describe("a rollout by token ids", () => {
     const lengths = sampled.map(({ start, end }) => end - start);
     expect(turns.map(({ completion_tokens }) => completion_tokens)).toEqual(lengths);
     expect(segment?.logprobs?.length).toBe(lengths.reduce((sum, length) => sum + length, 0));
+    expect(turns.map(({ logprobs_mode: mode }) => mode)).toEqual(["raw", "raw", "raw"]);
     expect(turns.map(({ prompt_tokens }) => prompt_tokens)).toEqual(
       sampled.map(({ start }) => start),
     );

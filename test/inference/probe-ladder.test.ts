@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import type { EngineChoice, EngineProfile } from "../../src/inference/engine-profile.ts";
 import { probeBackend } from "../../src/inference/probe.ts";
 import { parseFault } from "../../src/simulator/faults.ts";
+import { LOGPROBS_MODES, type LogprobsMode } from "../../src/simulator/logprobs.ts";
 import { parsePolicy } from "../../src/simulator/policy.ts";
 import { type SimulatorOptions, startSimulator } from "../../src/simulator/simulator.ts";
 import type { SimulatedWire } from "../../src/simulator/wires/format.ts";
@@ -28,6 +29,7 @@ const TOKENS = {
   tokenizer_hash: expect.any(String),
   tokenizes_chat: true,
   streams: true,
+  logprobs_mode: "raw" as LogprobsMode,
 };
 const TEXT = {
   rung: "chat",
@@ -87,6 +89,7 @@ test("an engine of SGLang's is called by its own generate, and tells its load in
     version: "0.31.0",
     rung: "sglang_generate",
     ...TOKENS,
+    logprobs_mode: "temperature",
     salt: true,
     load: ["in_band"],
     control: true,
@@ -113,12 +116,23 @@ test("an engine of ProRL's is known by its reply, as it says nothing of itself",
       tokenizes_chat: false,
       max_model_len: null,
       logprobs: true,
+      logprobs_mode: "raw",
       stop_id_included: true,
       passed_over: [],
     },
   });
   expect((await engine.probe("auto", "qwen")).model).toBe("qwen");
 });
+
+test.each(LOGPROBS_MODES)(
+  "of which distribution log-probabilities are is seen: %s",
+  async (mode) => {
+    for (const wire of ["vllm", "vllm-old", "sglang", "prorl"] as const) {
+      await using engine = await setup(wire, { logprobsMode: mode });
+      expect((await engine.probe()).profile.logprobs_mode).toBe(mode);
+    }
+  },
+);
 
 test("an engine that only chats is used for text, and nothing but its models is needed", async () => {
   await using engine = await setup("openai");

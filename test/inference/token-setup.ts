@@ -20,6 +20,7 @@ export function profileOf(rung: Rung, fields: Partial<EngineProfile> = {}): Engi
     rung,
     max_model_len: 1_000,
     logprobs: true,
+    logprobs_mode: null,
     stop_id_included: true,
     salt: null,
     load: [],

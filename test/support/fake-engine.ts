@@ -17,6 +17,8 @@ export type Scripted = ChatReply | ((signal: AbortSignal) => Promise<ChatReply>)
 /** A model that plays its script, call after call, and keeps what it was asked. */
 export class FakeEngine implements EngineClient {
   readonly requests: ChatRequest[] = [];
+  /** What comes of an answer before it is broken off. */
+  beforeFailure: ChatReply | null = null;
   readonly #script: Scripted[];
 
   constructor(script: Scripted[]) {
@@ -26,7 +28,9 @@ export class FakeEngine implements EngineClient {
   async chat(_backend: Backend, request: ChatRequest, signal: AbortSignal): Promise<ChatReply> {
     const turn = this.#script[this.requests.push(request) - 1];
     if (!turn) throw new Error(`the script has no turn ${this.requests.length}`);
-    return typeof turn === "function" ? await turn(signal) : turn;
+    if (typeof turn !== "function") return turn;
+    if (this.beforeFailure) request.onPartial?.(this.beforeFailure);
+    return await turn(signal);
   }
 }
 
@@ -71,7 +75,7 @@ export function calls(...asked: [name: string, args: unknown][]): ChatReply {
 /** A reply as the recorder gets it from a dialogue in text mode. */
 export function recorded({ message, finishReason, durationMs, ...counts }: ChatReply) {
   const { promptTokens, completionTokens } = counts;
-  const weights = { weightVersion: null, weightSpans: [] };
+  const weights = { weightVersion: null, weightSpans: [], logprobsMode: null };
   const unknown = { cachedTokens: null, queueMs: null, firstTokenMs: null, ...weights };
   return { message, finishReason, durationMs, promptTokens, completionTokens, ...unknown };
 }

@@ -32,6 +32,7 @@ const TURN: Turn = {
   engine_ms: 20.25,
   queue_ms: null,
   waited_ms: 2,
+  lost_tokens: 7,
   first_token_ms: 3,
   cached_tokens: 0,
   weight_version: "7",
@@ -39,6 +40,7 @@ const TURN: Turn = {
     { version: "6", start: 0, end: 1 },
     { version: "7", start: 1, end: 3 },
   ],
+  logprobs_mode: "processed",
   tools: [
     { name: "think", status: "malformed", message: 3, duration_ms: 0.125 },
     { name: "think", status: "ok", message: 4, duration_ms: 2 },

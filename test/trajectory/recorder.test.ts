@@ -62,11 +62,12 @@ describe("a record", () => {
       started_ms: expect.any(Number),
       cached_tokens: null,
       weight_version: null,
-      weight_spans: [],
+      ...{ weight_spans: [], logprobs_mode: null },
       engine_ms: 0,
       queue_ms: null,
       first_token_ms: null,
       waited_ms: 0,
+      lost_tokens: 0,
     };
     expect(turns).toEqual([
       {

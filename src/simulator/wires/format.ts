@@ -1,5 +1,6 @@
 import type { Said, SimulatedMessage } from "../conversation.ts";
 import type { Sampled } from "../engine.ts";
+import type { Filters, LogprobsMode } from "../logprobs.ts";
 import type { SimulatedTokenizer } from "../tokenizer.ts";
 
 /**
@@ -28,6 +29,9 @@ export type Asking = {
   stopTokenIds: number[];
   stop: string[];
   salt: string;
+  filters: Filters;
+  /** As this engine has them where it is not told otherwise. */
+  logprobsMode: LogprobsMode;
 };
 
 /** What a reply is written from. */

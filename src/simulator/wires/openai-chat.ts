@@ -14,6 +14,8 @@ const requestSchema = z.object({
   stop: z.union([z.string().transform((text) => [text]), z.array(z.string())]).nullish(),
   stop_token_ids: z.array(z.number().int()).nullish(),
   cache_salt: z.string().nullish(),
+  temperature: z.number().min(0).nullish(),
+  top_k: z.number().int().nullish(),
   n: z.literal(1).nullish(),
   logprobs: z.boolean().nullish(),
   return_token_ids: z.boolean().nullish(),
@@ -36,6 +38,8 @@ export function openAiChat(wire: SimulatedWire): Format {
       stopTokenIds: request.stop_token_ids ?? [],
       stop: request.stop ?? [],
       salt: request.cache_salt ?? "",
+      filters: { temperature: request.temperature ?? 1, topK: request.top_k ?? -1 },
+      logprobsMode: "raw" as const,
     };
     return {
       asking,

@@ -6,9 +6,7 @@ import { samplingOf, samplingSchema } from "./vllm.ts";
 const requestSchema = z.strictObject({
   ...samplingSchema.shape,
   prompt_ids: z.array(z.number().int().min(0)).min(1),
-  temperature: z.number().optional(),
   top_p: z.number().optional(),
-  top_k: z.number().int().optional(),
   min_p: z.number().optional(),
   presence_penalty: z.number().optional(),
   frequency_penalty: z.number().optional(),

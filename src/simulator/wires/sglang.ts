@@ -15,6 +15,8 @@ const requestSchema = z.object({
       stop: z.union([z.string().transform((text) => [text]), z.array(z.string())]).nullish(),
       stop_token_ids: ids.nullish(),
       skip_special_tokens: z.boolean().nullish(),
+      temperature: z.number().min(0).nullish(),
+      top_k: z.number().int().nullish(),
     })
     .prefault({}),
   return_logprob: z.boolean().nullish(),
@@ -75,6 +77,8 @@ export const sglangGenerate =
         stopTokenIds: sampling.stop_token_ids ?? [],
         stop: sampling.stop ?? [],
         salt: request.extra_key ?? "",
+        filters: { temperature: sampling.temperature ?? 1, topK: sampling.top_k ?? -1 },
+        logprobsMode: "temperature",
       },
       pieces: request.stream === true ? pieces : undefined,
       write: (told) => ({

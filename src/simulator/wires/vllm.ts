@@ -18,6 +18,8 @@ export const samplingSchema = z.object({
   n: z.literal(1).nullish(),
   stop: z.union([z.string().transform((text) => [text]), z.array(z.string())]).nullish(),
   stop_token_ids: ids.nullish(),
+  temperature: z.number().min(0).nullish(),
+  top_k: z.number().int().nullish(),
 });
 
 export function samplingOf(sampling: z.output<typeof samplingSchema>) {
@@ -26,6 +28,8 @@ export function samplingOf(sampling: z.output<typeof samplingSchema>) {
     maxTokens: sampling.max_tokens,
     stopTokenIds: sampling.stop_token_ids ?? [],
     stop: sampling.stop ?? [],
+    filters: { temperature: sampling.temperature ?? 1, topK: sampling.top_k ?? -1 },
+    logprobsMode: "raw" as const,
   };
 }
 

@@ -31,7 +31,7 @@ test("a reply is read with its load and the version at its end", async () => {
     logprobs: [-0.12, -0.01],
     finishReason: "stop",
     stopTokenId: 151645,
-    weightSpans: [],
+    ...{ weightSpans: [], logprobsMode: null },
     weightVersion: "42",
     cachedTokens: 1,
     promptTokens: 3,

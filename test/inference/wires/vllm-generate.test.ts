@@ -45,6 +45,7 @@ test("a reply of a new build is read with all that it says", async () => {
     finishReason: "stop",
     stopTokenId: 151645,
     weightSpans: weight_versions,
+    logprobsMode: null,
     weightVersion: "42",
     cachedTokens: 2,
     promptTokens: 3,
