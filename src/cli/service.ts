@@ -165,7 +165,7 @@ export async function startService(
     return result;
   };
   begun.defer(() => stopPipeline(0, Promise.resolve()).then(() => undefined));
-  const listening = await listen(app, address);
+  const listening = await listen(app, { ...address, durable: () => store.durable() });
   begun.move();
   return {
     ...listening,

@@ -82,14 +82,14 @@ export function trajectoryResponse(
  */
 export function trajectoriesResponse(
   request: Request,
-  records: Iterator<string>,
+  records: Iterator<string> | AsyncIterator<string>,
   query: TrajectoryQuery,
   headers: Record<string, string>,
 ): Response {
   const { encode, many } = formFor(request);
   const body = new ReadableStream<Uint8Array>({
-    pull(controller) {
-      const { value, done } = records.next();
+    async pull(controller) {
+      const { value, done } = await records.next();
       if (done) return controller.close();
       for (const part of many.frame(encode(value, query))) controller.enqueue(part);
     },

@@ -19,9 +19,10 @@ export function trajectoryRoutes({ store }: ServerParts) {
   });
 
   /** Those that ended before their first turn have none. */
-  function* recordsOf(rows: JobRow[]): Generator<string> {
+  async function* recordsOf(rows: JobRow[]): AsyncGenerator<string> {
     for (const { seq } of rows) {
       const stored = store.trajectory(seq);
+      await store.durable();
       if (stored) yield stored.record;
     }
   }
