@@ -17,7 +17,7 @@ slots=${SLOTS_PER_ENGINE:-16}                      # rollouts at once for each e
 speed=${SPEED:-10}
 # Median and sigma of lognormal distributions, and the most turns. These are OpenHands' on SWE-Gym.
 turns=${TURNS:-13,0.9} max_turns=${MAX_TURNS:-50}
-tokens=${TOKENS:-250,0.6}
+tokens=${TOKENS:-140,0.6}                          # of a turn, beside the 110 of its call
 observation=${OBSERVATION_TOKENS:-430} prompt=${PROMPT_TOKENS:-4000}
 
 work=$(mktemp -d /var/tmp/rolloutd-size-XXXXXX)

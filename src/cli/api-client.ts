@@ -31,8 +31,8 @@ export class ApiClient {
     this.#base = this.#unix ? "http://localhost" : server.replace(/\/+$/, "");
   }
 
-  submit(rollouts: unknown[]): Promise<{ rollouts: RolloutView[] }> {
-    return this.#call("POST", "/v1/rollouts", {}, { rollouts });
+  submit(rollouts: unknown[], query: Query = {}): Promise<{ rollouts: RolloutView[] }> {
+    return this.#call("POST", "/v1/rollouts", query, { rollouts });
   }
 
   rollout(id: string, query: Query = {}): Promise<RolloutView> {

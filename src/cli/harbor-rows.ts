@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { basename, join, relative } from "node:path";
 import { ServiceError } from "../errors.ts";
-import type { Row } from "./rows.ts";
+import type { PlacedRow, Row } from "./rows.ts";
 
 const MAX_FOLDER_BYTES = 64 << 20;
 
@@ -11,13 +11,13 @@ const MAX_FOLDER_BYTES = 64 << 20;
  *
  * @throws ServiceError `invalid_field`
  */
-export function harborRows(folder: string): Row[] {
-  if (existsSync(join(folder, "task.toml"))) return [rowOf(folder)];
+export function harborRows(folder: string): PlacedRow[] {
+  if (existsSync(join(folder, "task.toml"))) return [placedRow(folder)];
   const tasks = readdirSync(folder)
     .toSorted()
     .map((name) => join(folder, name))
     .filter((path) => existsSync(join(path, "task.toml")));
-  if (tasks.length > 0) return tasks.map(rowOf);
+  if (tasks.length > 0) return tasks.map(placedRow);
   throw new ServiceError(
     "invalid_field",
     `${folder} is no Harbor task folder, and has none in it`,
@@ -25,6 +25,10 @@ export function harborRows(folder: string): Row[] {
       mend: "a task folder holds task.toml, instruction.md and tests/test.sh",
     },
   );
+}
+
+function placedRow(folder: string): PlacedRow {
+  return { row: rowOf(folder), place: folder };
 }
 
 function rowOf(folder: string): Row {

@@ -2,6 +2,7 @@ import type { RolloutView } from "../protocol/view.ts";
 import { type ApiClient, clientFor, SERVER_HELP } from "./api-client.ts";
 import { type Command, EXIT } from "./command.ts";
 import { parseFlags, refuseExtra, UsageError, wholeNumber } from "./flags.ts";
+import { inTurn } from "./in-turn.ts";
 import { formatTable, seconds } from "./table.ts";
 import { watchService } from "./watch-service.ts";
 
@@ -108,19 +109,6 @@ async function watch(client: ApiClient, id: string): Promise<RolloutView> {
 async function rescore(client: ApiClient, id: string): Promise<RolloutView> {
   const view = await client.rescore(id, { wait_ms: WATCH_WAIT_MS });
   return view.finished_at === null ? await watch(client, view.id) : view;
-}
-
-/** `work` for each, so many at once; results in the order of `items`. */
-async function inTurn<T, R>(
-  items: T[],
-  atOnce: number,
-  work: (item: T) => Promise<R>,
-): Promise<R[]> {
-  const results: R[] = [];
-  for (let at = 0; at < items.length; at += atOnce) {
-    results.push(...(await Promise.all(items.slice(at, at + atOnce).map(work))));
-  }
-  return results;
 }
 
 function table(views: RolloutView[]): string {

@@ -21,9 +21,11 @@ export class Progress {
     this.#lastPlainMs = nowMs;
     const filled = Math.round((done / this.#total) * BAR_WIDTH);
     const bar = "█".repeat(filled) + "░".repeat(BAR_WIDTH - filled);
-    const active = Object.entries(stages)
-      .map(([stage, { active: count }]) => `${stage} ${count}`)
-      .join(" · ");
+    const waiting = Object.values(stages).reduce((sum, { pending }) => sum + pending, 0);
+    const active = [
+      ...(waiting > 0 ? [`waiting ${waiting}`] : []),
+      ...Object.entries(stages).map(([stage, { active: count }]) => `${stage} ${count}`),
+    ].join(" · ");
     const reward = meanReward === null ? "" : ` · mean reward ${meanReward.toFixed(2)}`;
     const elapsed = ((nowMs - this.#startMs) / 1000).toFixed(0);
     const line = `${bar} ${done}/${this.#total} · ${active}${reward} · ${elapsed} s`;

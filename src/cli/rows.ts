@@ -5,22 +5,28 @@ import { harborRows } from "./harbor-rows.ts";
 
 export type Row = { data_source: string; [field: string]: unknown };
 
+/** A row and where it is from, for the error that refuses it: `rows.jsonl:3`. */
+export type PlacedRow = { row: Row; place: string };
+
 /**
  * Dataset rows of a file, as JSONL or as one JSON list, or of a folder of Harbor tasks.
  *
  * @param dataSource of rows that name none
  * @throws ServiceError `invalid_field` naming the line.
  */
-export function readRows(path: string, dataSource?: string): Row[] {
+export function readRows(path: string, dataSource?: string): PlacedRow[] {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return harborRows(path);
   let text: string;
   try {
     text = readFileSync(path, "utf8");
   } catch (error) {
-    throw new ServiceError("invalid_field", `${path} can't be read: ${(error as Error).message}`);
+    const { code, message } = error as NodeJS.ErrnoException;
+    const why = code === "ENOENT" ? "there is no such file" : message;
+    const mend = "name a file with one JSON row a line, as the README's table of rows has them";
+    throw new ServiceError("invalid_field", `${path} can't be read: ${why}`, { mend });
   }
   const rows = (text.trimStart().startsWith("[") ? listed : byLine)(text, path).map(
-    ({ row, place }) => asRow(row, place, dataSource),
+    ({ row, place }) => ({ row: asRow(row, place, dataSource), place }),
   );
   if (rows.length > 0) return rows;
   throw new ServiceError("invalid_field", `${path} has no rows`, {
@@ -47,7 +53,8 @@ function fromJson(text: string, place: string): unknown {
     return JSON.parse(text);
   } catch (error) {
     const message = `${place} is not valid JSON: ${(error as Error).message}`;
-    throw new ServiceError("bad_json", message);
+    const mend = "a row is one line of JSON, or an item of one JSON list";
+    throw new ServiceError("bad_json", message, { mend });
   }
 }
 

@@ -1,13 +1,17 @@
 import type { BatchView } from "../protocol/batch-view.ts";
 import type { GroupView } from "../protocol/group-view.ts";
 import type { ApiClient } from "./api-client.ts";
+import { checkRows } from "./check-rows.ts";
 import { EXIT } from "./command.ts";
+import { inParts } from "./in-parts.ts";
+import { onInterrupt } from "./on-interrupt.ts";
 import { Progress } from "./progress.ts";
-import type { Row } from "./rows.ts";
+import { ResultFile } from "./result-file.ts";
+import type { PlacedRow, Row } from "./rows.ts";
 import { problemOf } from "./run-report.ts";
 import { formatTable } from "./table.ts";
+import { WaitReason } from "./wait-reason.ts";
 
-const APPEND_ROWS = 500;
 /** How long one request waits for the next group; the progress line is as fresh as that. */
 const WAIT_MS = 250;
 
@@ -22,56 +26,80 @@ type Options = {
 };
 
 /** Runs rows as a batch until so many groups are informative: progress, a table, and one group a line. */
-export async function runBatch(client: ApiClient, rows: Row[], options: Options): Promise<number> {
+export async function runBatch(
+  client: ApiClient,
+  rows: PlacedRow[],
+  options: Options,
+): Promise<number> {
   const { id, groupSize: num_samples, informative, template, out, json } = options;
+  await checkRows(
+    client,
+    rows.map(({ row: instance, place }) => ({ place, request: { ...template, instance } })),
+  );
   const goal = { groups: informative };
   await client.submitBatch({ ...template, id, num_samples, goal, instances: [], open: true });
-  const onSignal = () => void client.cancelBatch(id).catch(() => {});
-  process.once("SIGINT", onSignal);
-  const [groups] = await Promise.all([follow(client, id, informative), give(client, id, rows)]);
-  process.removeListener("SIGINT", onSignal);
+  const file = new ResultFile(out, json);
+  using _interrupt = onInterrupt(() => client.cancelBatch(id));
+  const instances = rows.map(({ row }) => row);
+  const [groups] = await Promise.all([
+    follow(client, id, informative, file),
+    give(client, id, instances),
+  ]);
   const batch = await client.batch(id);
-  const lines = groups.map((group) => `${JSON.stringify(group)}\n`).join("");
-  await Bun.write(out, lines);
-  if (json) process.stdout.write(lines);
-  else {
+  if (!json) {
     process.stdout.write(formatGroups(groups, batch));
-    process.stdout.write(`\n${groups.length} groups in ${out}\n`);
+    process.stdout.write(`\n${file.lines} groups in ${out}\n`);
   }
   return batch.state === "complete" ? EXIT.done : EXIT.failed;
 }
 
 /** Adds the rows a part at a time; a batch that is over needs no more of them. */
 async function give(client: ApiClient, id: string, rows: Row[]): Promise<void> {
-  for (let at = 0; at < rows.length; at += APPEND_ROWS) {
-    const instances = rows.slice(at, at + APPEND_ROWS);
-    const close = at + APPEND_ROWS >= rows.length;
+  let at = 0;
+  for (const instances of inParts(rows)) {
+    const close = at + instances.length === rows.length;
     try {
       await client.addInstances(id, { instances, at, close });
     } catch (error) {
       if ((await client.batch(id)).state !== "running") return;
       throw error;
     }
+    at += instances.length;
   }
 }
 
-async function follow(client: ApiClient, id: string, total: number): Promise<GroupView[]> {
+async function follow(
+  client: ApiClient,
+  id: string,
+  total: number,
+  file: ResultFile,
+): Promise<EndedGroup[]> {
   const progress = new Progress(total);
-  const groups: GroupView[] = [];
+  const waits = new WaitReason(client);
+  const groups: EndedGroup[] = [];
   for (let over = false; !over; ) {
     const query = { after: groups.length, wait_ms: WAIT_MS, trajectories: "true" };
     const page = await client.batchGroups(id, { ...query, advantages: "grpo" });
-    groups.push(...page.groups);
+    for (const group of page.groups) {
+      file.add(group);
+      const { id: name, instance, rewards, mean, std } = group;
+      groups.push({ id: name, instance, rewards, mean, std });
+    }
     over = page.over;
     const means = groups.map(({ mean }) => mean ?? 0);
     const mean = means.reduce((sum, value) => sum + value, 0) / Math.max(1, means.length);
-    progress.show(groups.length, groups.length === 0 ? null : mean, (await client.status()).stages);
+    const { stages } = await client.status();
+    progress.show(groups.length, groups.length === 0 ? null : mean, stages);
+    await waits.look(stages);
   }
   progress.end();
   return groups;
 }
 
-export function formatGroups(groups: GroupView[], batch: BatchView): string {
+/** What the closing table says of a group. */
+type EndedGroup = Pick<GroupView, "id" | "instance" | "rewards" | "mean" | "std">;
+
+export function formatGroups(groups: EndedGroup[], batch: BatchView): string {
   const rows = groups.map(({ id, instance, rewards, mean, std }) => [
     id,
     problemOf({ instance: instance as Row }),

@@ -2,13 +2,16 @@ import type { RolloutView } from "../protocol/view.ts";
 import type { Trajectory } from "../trajectory/record.ts";
 import type { ApiClient } from "./api-client.ts";
 import type { Progress } from "./progress.ts";
-import type { Row } from "./rows.ts";
+import type { PlacedRow, Row } from "./rows.ts";
+import type { WaitReason } from "./wait-reason.ts";
 
 /** How long one request waits for the next finished rollout; the progress line is as fresh as that. */
 const WAIT_MS = 250;
 
 export type PlannedRollout = {
   row: number;
+  /** Where the row is from. */
+  place: string;
   sample: number;
   request: { id: string; instance: Row } & Record<string, unknown>;
 };
@@ -20,6 +23,16 @@ export type RolloutResult = RolloutView & {
   instance: Row;
   /** Null when the rollout ended before its first turn. */
   trajectory: Trajectory | null;
+};
+
+/** What the closing table says of it; the trajectories of a long run would not fit into memory. */
+export type EndedRollout = Omit<RolloutResult, "trajectory">;
+
+type Following = {
+  progress: Progress;
+  waits: Pick<WaitReason, "look">;
+  /** Takes each result as it comes. */
+  keep(result: RolloutResult): void;
 };
 
 type Plan = {
@@ -36,13 +49,14 @@ type Plan = {
 
 const GOLDEN = ["solution", "nothing"] as const;
 
-export function planRollouts(rows: Row[], plan: Plan): PlannedRollout[] {
+export function planRollouts(rows: PlacedRow[], plan: Plan): PlannedRollout[] {
   const { prefix, seed, golden = false } = plan;
   const samples = golden ? GOLDEN.length : plan.samples;
   const template = rolloutTemplate(plan);
-  return rows.flatMap((instance, row) =>
+  return rows.flatMap(({ row: instance, place }, row) =>
     Array.from({ length: samples }, (_, sample) => ({
       row,
+      place,
       sample,
       request: {
         ...template,
@@ -71,7 +85,8 @@ export function isGolden({ sample, reward }: Pick<RolloutResult, "sample" | "rew
 }
 
 /**
- * Follows the server's log of finished rollouts until all of `planned` are in it.
+ * Follows the server's log of finished rollouts until all of `planned` are in it. Resolves with them in the order
+ * of their rows.
  *
  * @param cursor the log's end before the first was submitted
  */
@@ -80,17 +95,18 @@ export async function collect(
   planned: PlannedRollout[],
   submitted: RolloutView[],
   cursor: number,
-  progress: Progress,
-): Promise<RolloutResult[]> {
+  { progress, waits, keep }: Following,
+): Promise<EndedRollout[]> {
   const waiting = new Map(planned.map((rollout) => [rollout.request.id, rollout]));
-  const results: RolloutResult[] = [];
+  const results: EndedRollout[] = [];
   const take = async (view: RolloutView) => {
     const rollout = waiting.get(view.id);
     if (!rollout || view.finished_at === null) return;
     waiting.delete(view.id);
     const { row, sample, request } = rollout;
-    const trajectory = await trajectoryOf(client, view.id);
-    results.push({ row, sample, ...view, instance: request.instance, trajectory });
+    const ended = { row, sample, ...view, instance: request.instance };
+    results.push(ended);
+    keep({ ...ended, trajectory: await trajectoryOf(client, view.id) });
   };
   // With a known --id-prefix some may have finished before.
   for (const view of submitted) await take(view);
@@ -101,7 +117,9 @@ export async function collect(
     after = page.next;
     const { stages } = await client.status();
     progress.show(results.length, meanReward(results), stages);
+    await waits.look(stages);
   }
+  progress.end();
   return results.sort((a, b) => a.row - b.row || a.sample - b.sample);
 }
 

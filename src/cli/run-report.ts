@@ -1,15 +1,15 @@
 import type { Message } from "../inference/engine.ts";
 import { STAGES } from "../jobs/job.ts";
-import { meanReward, type RolloutResult } from "./run-collect.ts";
+import { type EndedRollout, meanReward, type RolloutResult } from "./run-collect.ts";
 import { formatTable, seconds } from "./table.ts";
 
 const PROBLEM_WIDTH = 44;
 
 /** Rewards per row with the stages' mean times, and a closing line with the totals. */
-export function formatSummary(results: RolloutResult[]): string {
+export function formatSummary(results: EndedRollout[]): string {
   const rows = [...Map.groupBy(results, ({ row }) => row)].map(([row, group]) => [
     String(row),
-    problemOf(group[0] as RolloutResult),
+    problemOf(group[0] as EndedRollout),
     group.map(outcomeOf).join(" "),
     ...STAGES.map((stage) => seconds(mean(group.map(({ timings }) => timings[stage].active_ms)))),
   ]);
@@ -20,20 +20,22 @@ export function formatSummary(results: RolloutResult[]): string {
   const totals = [
     `${scored} of ${results.length} rollouts have a reward`,
     average === null ? "" : `, mean ${average.toFixed(3)}`,
-    without === 0 ? "" : `; ${without} have none, and are no data to train on`,
+    without === 0 ? "" : `; ${without} ${without === 1 ? "has" : "have"} none: no data to train on`,
   ];
   return `${formatTable(header, rows)}\n${totals.join("")}\n`;
 }
 
-function outcomeOf({ reward, error, state }: RolloutResult): string {
+function outcomeOf({ reward, error, state }: EndedRollout): string {
   if (reward !== null) return String(reward);
   return error?.code ?? state;
 }
 
 export function problemOf({ instance }: Pick<RolloutResult, "instance">): string {
-  const { prompt, instance_id, data_source } = instance;
+  const { prompt, problem, question, instruction, instance_id, data_source } = instance;
   const first = Array.isArray(prompt) ? prompt[0]?.content : prompt;
-  const text = String(first ?? instance_id ?? data_source).replace(/\s+/g, " ");
+  const text = String(
+    first ?? problem ?? question ?? instance_id ?? instruction ?? data_source,
+  ).replace(/\s+/g, " ");
   return text.length <= PROBLEM_WIDTH ? text : `${text.slice(0, PROBLEM_WIDTH - 1)}…`;
 }
 

@@ -1,36 +1,12 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { loadConfig } from "../config/config.ts";
-import { createLog } from "../telemetry/log.ts";
-import { ApiClient } from "./api-client.ts";
-import { type CliContext, type Command, EXIT } from "./command.ts";
+import type { Command } from "./command.ts";
 import { parseFlags, UsageError, wholeNumber } from "./flags.ts";
 import { imageArgument } from "./image-argument.ts";
 import { outFile } from "./out-file.ts";
-import { Progress } from "./progress.ts";
 import { readRows } from "./rows.ts";
 import { runBatch } from "./run-batch.ts";
-import {
-  collect,
-  isGolden,
-  type PlannedRollout,
-  planRollouts,
-  rolloutTemplate,
-} from "./run-collect.ts";
-import { formatSummary, formatTrajectory } from "./run-report.ts";
-import { startService } from "./service.ts";
-
-const SUBMIT_BATCH = 500;
-
-/** Settings that make sense for the server that `run` starts itself. */
-const OWN_SERVER = [
-  "backend",
-  "model",
-  "model_dir",
-  "api_key_env",
-  "engine",
-  "image",
-  "apptainer",
-] as const;
+import { planRollouts, rolloutTemplate } from "./run-collect.ts";
+import { runRollouts } from "./run-rollouts.ts";
+import { serverFor } from "./run-server.ts";
 
 export const runCommand: Command = {
   name: "run",
@@ -39,10 +15,11 @@ export const runCommand: Command = {
 
 Each line of ROWS.jsonl is a dataset row; its data_source chooses the task kind. A file may also be one JSON list
 of rows, and a folder holds Harbor tasks. With --server the rows go
-to a running service; otherwise run starts one of its own, which ends with it. The result is one line of
-JSON per rollout: row, sample, reward, error, timings and trajectory.
+to a running service; otherwise run starts one of its own, which ends with it. Every row is looked at before the
+first rollout begins. The result is one line of JSON per rollout, written as it ends: row, sample, reward, error,
+timings and trajectory. Ctrl-C cancels what is left and keeps what has ended.
 
-  --server ADDRESS     http://host:port or the path of the Unix socket
+  --server ADDRESS     http://host:port or the path of the Unix socket [ROLLOUTD_SERVER, without --backend]
   --backend URL        inference server for the own service, OpenAI-compatible, with /v1
   --model NAME         its model, where it has several
   --model-dir DIR      its Hugging Face folder: then token ids, exactly as sampled, instead of text
@@ -50,6 +27,7 @@ JSON per rollout: row, sample, reward, error, timings and trajectory.
   --engine KIND        its kind, where it is not to be found out (see backends --help)
   --image IMAGE        of the sandboxes: a name, a path, … (see rolloutd images --help)
   --apptainer PROGRAM  by default the one on PATH
+  --config FILE        further settings of the own service as TOML (see serve --help); or by their variables
   --samples N          rollouts per row; sample k has seed SEED + k [1]
   --informative N      until N groups are informative, that is, their rewards differ; then one group a line
   --group-size N       rollouts per group, with --informative
@@ -65,13 +43,18 @@ JSON per rollout: row, sample, reward, error, timings and trajectory.
   --id-prefix PREFIX   rollouts are named PREFIX-ROW-SAMPLE; the same prefix again adopts them
   --out FILE           where the results go [rollouts-PREFIX.jsonl]
   --show N             print N trajectories at the end [0]
-  --json               results to standard output instead of a table
+  --json               results to standard output, as they end, instead of a table
 
 Exit code 1 when a rollout came to no verdict for a reason that is not the policy's, or that was not asked
 for.
 `,
   async run(argv, context) {
-    const { values, positionals } = parseFlags(argv, FLAGS);
+    const { values: given, positionals } = parseFlags(argv, FLAGS);
+    const own = given.backend || given.golden;
+    const values = {
+      ...given,
+      server: given.server ?? (own ? undefined : process.env.ROLLOUTD_SERVER),
+    };
     const [path] = positionals;
     if (path === undefined || positionals.length > 1)
       throw new UsageError("one file of rows is needed");
@@ -110,8 +93,8 @@ for.
       });
     }
     const show = wholeNumber("--show", values.show);
-    const options = { json, show, golden: values.golden === true };
-    return await perform(server.client, planRollouts(rows, plan), out, options);
+    const options = { out, json, show, golden: values.golden === true };
+    return await runRollouts(server.client, planRollouts(rows, plan), options);
   },
 };
 
@@ -124,6 +107,7 @@ const FLAGS = {
   engine: { type: "string" },
   image: { type: "string" },
   apptainer: { type: "string" },
+  config: { type: "string" },
   samples: { type: "string", default: "1" },
   "group-size": { type: "string" },
   informative: { type: "string" },
@@ -141,75 +125,6 @@ const FLAGS = {
   golden: { type: "boolean" },
   json: { type: "boolean" },
 } as const;
-
-async function perform(
-  client: ApiClient,
-  planned: PlannedRollout[],
-  out: string,
-  { json, show, golden }: { json: boolean; show: number; golden: boolean },
-): Promise<number> {
-  const { finished_cursor: cursor } = await client.status();
-  const submitted = [];
-  for (let at = 0; at < planned.length; at += SUBMIT_BATCH) {
-    const batch = planned.slice(at, at + SUBMIT_BATCH).map(({ request }) => request);
-    submitted.push(...(await client.submit(batch)).rollouts);
-  }
-  const progress = new Progress(planned.length);
-  const stopped = cancelOnInterrupt(client, planned);
-  const results = await collect(client, planned, submitted, cursor, progress);
-  progress.end();
-  stopped.dispose();
-  const lines = results.map((result) => `${JSON.stringify(result)}\n`).join("");
-  await Bun.write(out, lines);
-  if (json) process.stdout.write(lines);
-  else {
-    process.stdout.write(formatSummary(results));
-    for (const result of results.filter(({ trajectory }) => trajectory).slice(0, show)) {
-      process.stdout.write(`\n${formatTrajectory(result)}`);
-    }
-    process.stdout.write(`\n${results.length} results in ${out}\n`);
-  }
-  const broken = results.some(
-    ({ error }) => error && !["policy", "client"].includes(error.boundary),
-  );
-  const unfit = golden && !results.every(isGolden);
-  return broken || unfit || stopped.interrupted() ? EXIT.failed : EXIT.done;
-}
-
-/** Ctrl-C cancels what is left; the results that are there are still written. */
-function cancelOnInterrupt(client: ApiClient, planned: PlannedRollout[]) {
-  let interrupted = false;
-  const onSignal = () => {
-    interrupted = true;
-    for (const { request } of planned) client.cancel(request.id).catch(() => {});
-  };
-  process.once("SIGINT", onSignal);
-  return {
-    interrupted: () => interrupted,
-    dispose: () => process.removeListener("SIGINT", onSignal),
-  };
-}
-
-type Values = { server?: string | undefined } & Record<string, unknown>;
-
-/** The named server, or one of our own in a folder that goes away with it. */
-async function serverFor(values: Values, context: CliContext) {
-  if (values.server) {
-    return { client: new ApiClient(values.server), [Symbol.asyncDispose]: async () => {} };
-  }
-  const dataDir = mkdtempSync("/var/tmp/rolloutd-run-");
-  const given = OWN_SERVER.map((name) => [name, values[name.replaceAll("_", "-")]]);
-  const flags = { ...Object.fromEntries(given), data_dir: dataDir, port: 0, log_level: "warn" };
-  const config = loadConfig({ env: process.env, flags });
-  const service = await startService(config, createLog(config.log_level), context);
-  return {
-    client: new ApiClient(service.socket),
-    async [Symbol.asyncDispose]() {
-      await service.shutDown(0, Promise.resolve());
-      rmSync(dataDir, { recursive: true, force: true });
-    },
-  };
-}
 
 function decimal(flag: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;

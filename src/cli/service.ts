@@ -68,11 +68,14 @@ export async function startService(
   const socket = config.socket ?? join(config.data_dir, "rolloutd.sock");
   const address = { ...tcpAddress(config), socket, maxRequests: config.max_requests };
   prepareFolder(config.data_dir);
+  // A start that fails ends what it has begun: what polls or listens would keep the process alive for ever.
+  await using begun = new AsyncDisposableStack();
   const limits = { floorBytes: config.disk_floor_bytes, ballastBytes: config.disk_ballast_bytes };
   const room = new DiskRoom(config.data_dir, limits, (state) =>
     log[state === "ballast_dropped" ? "warn" : "info"]("disk", { state }),
   );
-  const store = new Store(config.data_dir, config.recover);
+  begun.use(room);
+  const store = begun.use(new Store(config.data_dir, config.recover));
   const clock = systemClock();
   const reaped = await reapSandboxes(sandboxRoot(config.data_dir));
   const recovered = recoverJobs(store, clock, config.max_crashes);
@@ -80,6 +83,7 @@ export async function startService(
   const { desk, backends, weights, addresses, ...balancing } = startBalancing(config, {
     ...{ store, clock, log },
   });
+  begun.defer(balancing.stop);
   if (config.backend) {
     const { backend: url, model, model_dir, api_key_env, engine } = config;
     await backends.add({ url, model, model_dir, api_key_env, engine }, AbortSignal.timeout(30_000));
@@ -160,11 +164,9 @@ export async function startService(
     await reapSandboxes(sandboxRoot(config.data_dir));
     return result;
   };
-  const listening = await listen(app, address).catch(async (error) => {
-    await stopPipeline(0, Promise.resolve());
-    store[Symbol.dispose]();
-    throw error;
-  });
+  begun.defer(() => stopPipeline(0, Promise.resolve()).then(() => undefined));
+  const listening = await listen(app, { ...address, durable: () => store.durable() });
+  begun.move();
   return {
     ...listening,
     async shutDown(graceMs, hurry) {

@@ -43,7 +43,8 @@ Exit code 1 when a conversation differs.
 };
 
 function summary(model: TokenModel): string {
-  const end = model.shape([], {}).endOfTurn;
+  const { endOfTurn, form } = model.shape([], {});
+  const end = form.lastEnd?.sampled ?? endOfTurn;
   const ends = end === null ? "the next one's opener" : JSON.stringify(end);
   return `Tool calls are read as ${model.dialect}; a turn ends with ${ends}.\n`;
 }

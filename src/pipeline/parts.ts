@@ -4,9 +4,9 @@ import type { FromTurn, ToTurn } from "../inference/turn-messages.ts";
 import type { Job, NewJob, Stage } from "../jobs/job.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { SandboxHandle } from "../sandbox/sandbox.ts";
-import type { NewRow } from "../store/job-table.ts";
+import type { NewRow } from "../store/new-jobs.ts";
 import type { Store } from "../store/store.ts";
-import type { JobRow } from "../store/tables.ts";
+import type { WorkRow } from "../store/tables.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { PoolWorker, SpawnWorker } from "./pool.ts";
 
@@ -96,7 +96,7 @@ export type ActiveJob = {
   readonly seq: number;
   readonly client: string;
   /** As it was when this stage, or one before it, began; for what does not change in an attempt. */
-  readonly row: JobRow;
+  readonly row: WorkRow;
   job: Job;
   readonly usesSandbox: boolean;
   /** What its sandbox is made from; empty: the service's default. */

@@ -129,7 +129,7 @@ export class Scheduler {
       operate: (work) => this.#ticker.operate(work),
       afterCommit: (effect) => this.#ticker.afterCommit(effect),
       expectRoom: (count) => this.#intake.expectRoom(count),
-      insertJob: (submission) => this.#intake.insert(submission).seq,
+      insertJob: (submission) => this.#intake.insert(submission),
       pauses: this.pauses,
       endJob: (id) => this.#requestEnd(id, "cancel"),
     });
@@ -155,13 +155,7 @@ export class Scheduler {
   async submit(submissions: Submission[]): Promise<Accepted[]> {
     // Said at once: on a full disk a tick waits.
     this.#intake.expectDisk();
-    return this.#ticker.operate(() => {
-      const fresh = this.#intake.admit(submissions);
-      return submissions.map((submission) => {
-        const job = fresh.has(submission) ? this.#intake.insert(submission).job : null;
-        return { id: submission.job.id, created: job !== null, job };
-      });
-    });
+    return this.#ticker.operate(() => this.#intake.submit(submissions));
   }
 
   /** What `submit` would do, without doing it. */

@@ -4,7 +4,7 @@ import { transition } from "../jobs/transitions.ts";
 import type { SandboxHandle } from "../sandbox/sandbox.ts";
 import type { JobResult } from "../store/job-table.ts";
 import { toJob } from "../store/rows.ts";
-import type { JobRow } from "../store/tables.ts";
+import type { WorkRow } from "../store/tables.ts";
 import { FairShare } from "./fair-share.ts";
 import type { ImageGate } from "./image-gate.ts";
 import type { Parking } from "./parking.ts";
@@ -68,7 +68,7 @@ export class Slots {
   }
 
   /** Whether the stage starts a sandbox. EVAL's fresh one may have been started while RUN ended. */
-  #needsImage(row: JobRow): boolean {
+  #needsImage(row: WorkRow): boolean {
     if (row.stage === "init") return row.uses_sandbox === 1;
     const startsFresh = row.stage === "eval" && row.eval_from_record === 2;
     return startsFresh && !this.#parts.parking.has(row.id);
@@ -128,14 +128,14 @@ export class Slots {
     return true;
   }
 
-  #claim(row: JobRow, fetching: boolean): void {
+  #claim(row: WorkRow, fetching: boolean): void {
     const waiting = toJob(row);
     this.#start(row, waiting, waiting, {}, this.#parts.parking.take(row.id), fetching);
   }
 
   /** @param from the job as its row has it, and `waiting` as it waits */
   #start(
-    row: JobRow,
+    row: WorkRow,
     from: Job,
     waiting: Job,
     result: JobResult,
@@ -196,7 +196,7 @@ export class Slots {
   }
 
   /** Rollouts of the same instance are a group. */
-  #placeOf(row: JobRow): Backend {
+  #placeOf(row: WorkRow): Backend {
     const { id: jobId, seq: ordinal, backend_id: preferredId, instance, group_seq } = row;
     const group = group_seq === null ? Bun.hash(instance).toString(36) : `group ${group_seq}`;
     return this.#parts.backends.acquire({ jobId, ordinal, group, preferredId });

@@ -33,11 +33,15 @@ export async function freeSocket(path: string): Promise<void> {
 
 function checkFolder(folder: string): void {
   const there = statSync(folder, { throwIfNoEntry: false });
-  if (there?.isDirectory() && there.uid === process.getuid?.() && (there.mode & 0o077) === 0)
-    return;
-  const why = there?.isDirectory() ? "is open to other users" : "does not exist";
-  const mend = `use a folder of your own: mkdir -m 700 ${folder}`;
-  throw new ServiceError("data_dir_unusable", `the socket's folder ${folder} ${why}`, { mend });
+  const isOurs = there?.uid === process.getuid?.();
+  if (there?.isDirectory() && isOurs && (there.mode & 0o077) === 0) return;
+  const refuse = (why: string, mend: string) => {
+    const message = `the socket's folder ${folder} ${why}`;
+    throw new ServiceError("data_dir_unusable", message, { mend });
+  };
+  if (!there?.isDirectory()) refuse("does not exist", `make it: mkdir -m 700 ${folder}`);
+  if (!isOurs) refuse("belongs to another user", "set --data-dir or --socket to a folder of yours");
+  refuse("is open to other users", `close it: chmod 700 ${folder}`);
 }
 
 function statOf(path: string): Stats | null {

@@ -18,9 +18,10 @@ describe("a file of rows", () => {
       dir.file("rows.jsonl"),
       '{"data_source":"echo","reward":1}\n\n  \r\n{"data_source":"math","x":"\\n"}',
     );
-    expect(readRows(dir.file("rows.jsonl"))).toEqual([
-      { data_source: "echo", reward: 1 },
-      { data_source: "math", x: "\n" },
+    const path = dir.file("rows.jsonl");
+    expect(readRows(path)).toEqual([
+      { row: { data_source: "echo", reward: 1 }, place: `${path}:1` },
+      { row: { data_source: "math", x: "\n" }, place: `${path}:4` },
     ]);
   });
 
@@ -55,7 +56,7 @@ describe("a file of rows", () => {
     using dir = tempDir();
     const rows = [{ a: 1 }, { a: 2, data_source: null }, { data_source: "echo" }];
     await Bun.write(dir.file("rows.json"), `\n${JSON.stringify(rows, null, 2)}`);
-    expect(readRows(dir.file("rows.json"), "math")).toEqual([
+    expect(readRows(dir.file("rows.json"), "math").map(({ row }) => row)).toEqual([
       { a: 1, data_source: "math" },
       { a: 2, data_source: "math" },
       { data_source: "echo" },
@@ -76,7 +77,7 @@ describe("a file of rows", () => {
     const { code, message } = await failureOf(() => readRows("/nonexistent/rows.jsonl"));
     expect([code, message]).toEqual([
       "invalid_field",
-      expect.stringMatching(/^\/nonexistent\/rows\.jsonl can't be read: ENOENT/),
+      "/nonexistent/rows.jsonl can't be read: there is no such file",
     ]);
   });
 });

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { ApiClient } from "../../src/cli/api-client.ts";
 import { Progress } from "../../src/cli/progress.ts";
-import { collect, planRollouts } from "../../src/cli/run-collect.ts";
+import { collect, planRollouts, type RolloutResult } from "../../src/cli/run-collect.ts";
 import type { RolloutView } from "../../src/protocol/view.ts";
 import { tempDir } from "../support/temp-dir.ts";
 import { failedView, viewOf } from "./views.ts";
@@ -45,12 +45,19 @@ function setup(pages: RolloutView[][], trajectories: string[]) {
   const client = new ApiClient(dir.file("s"));
   const plan = { prefix: "p", samples: 2, seed: 0, sampling: {} };
   const unset = { maxTurns: undefined, runLimitMs: undefined, image: undefined };
-  const planned = planRollouts([ROW], { ...plan, ...unset });
+  const planned = planRollouts([{ row: ROW, place: "rows.jsonl:1" }], { ...plan, ...unset });
   const progress = new QuietProgress(planned.length);
+  const kept: RolloutResult[] = [];
+  const following = {
+    progress,
+    waits: { look: async () => {} },
+    keep: (result: RolloutResult) => void kept.push(result),
+  };
   return {
+    kept,
     cursors,
     shown: progress.shown,
-    collect: (submitted: RolloutView[]) => collect(client, planned, submitted, 7, progress),
+    collect: (submitted: RolloutView[]) => collect(client, planned, submitted, 7, following),
     async [Symbol.asyncDispose]() {
       await server.stop(true);
       dir[Symbol.dispose]();
@@ -60,11 +67,14 @@ function setup(pages: RolloutView[][], trajectories: string[]) {
 
 const waiting = (id: string) => viewOf(id, { state: "pending", finished_at: null, reward: null });
 
-test("results are followed page by page, and come in the order of the rows, others' left out", async () => {
+test("results are followed page by page, kept as they end, and told in the order of the rows, others' left out", async () => {
   await using t = setup([[viewOf("other")], [failedView("p-0-1")], [viewOf("p-0-0")]], ["p-0-0"]);
-  expect(await t.collect([waiting("p-0-0"), waiting("p-0-1")])).toEqual([
-    { ...viewOf("p-0-0"), row: 0, sample: 0, instance: ROW, trajectory: TRAJECTORY as never },
-    { ...failedView("p-0-1"), row: 0, sample: 1, instance: ROW, trajectory: null },
+  const first = { ...viewOf("p-0-0"), row: 0, sample: 0, instance: ROW };
+  const second = { ...failedView("p-0-1"), row: 0, sample: 1, instance: ROW };
+  expect(await t.collect([waiting("p-0-0"), waiting("p-0-1")])).toEqual([first, second]);
+  expect(t.kept).toEqual([
+    { ...second, trajectory: null },
+    { ...first, trajectory: TRAJECTORY as never },
   ]);
   expect(t.cursors).toEqual(["7", "101", "102"]);
   expect(t.shown).toEqual([

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import type { Row } from "../../src/cli/rows.ts";
 import { meanReward, planRollouts } from "../../src/cli/run-collect.ts";
 
 const PLAN = {
@@ -10,20 +11,18 @@ const PLAN = {
   runLimitMs: undefined,
   image: undefined,
 };
-const ROWS = [
-  { data_source: "echo", n: 0 },
-  { data_source: "echo", n: 1 },
-];
+const ROWS = [0, 1].map((n) => ({ row: { data_source: "echo", n }, place: `rows.jsonl:${n + 1}` }));
 
 describe("the rollouts of a file", () => {
   test("are as many per row as asked for, each with its own name and seed", () => {
     const planned = planRollouts(ROWS, { ...PLAN, samples: 2, seed: 7 });
     const rollout = (row: number, sample: number) => ({
       row,
+      place: `rows.jsonl:${row + 1}`,
       sample,
       request: {
         id: `p-${row}-${sample}`,
-        instance: ROWS[row] as (typeof ROWS)[0],
+        instance: ROWS[row]?.row as Row,
         sampling: { seed: 7 + sample },
       },
     });
@@ -41,7 +40,7 @@ describe("the rollouts of a file", () => {
     expect(planRollouts(ROWS.slice(0, 1), asked).map(({ request }) => request)).toEqual([
       {
         id: "p-0-0",
-        instance: ROWS[0] as (typeof ROWS)[0],
+        instance: ROWS[0]?.row as Row,
         sampling: { temperature: 0.5, seed: 0 },
         agent: { max_turns: 3 },
         limits: { run_ms: 1000 },

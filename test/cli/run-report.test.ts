@@ -31,7 +31,7 @@ describe("the summary", () => {
       `  0  What is 1+1?${" ".repeat(32)}  1 0               0.20   2.00    0.00`,
       `  1  ${cut}  engine_timeout    0.00   0.00    0.00`,
       "",
-      "2 of 3 rollouts have a reward, mean 0.500; 1 have none, and are no data to train on",
+      "2 of 3 rollouts have a reward, mean 0.500; 1 has none: no data to train on",
       "",
     ]);
   });
@@ -47,14 +47,17 @@ describe("the summary", () => {
     const lines = formatSummary([result(failedView("a"), 0, "p")])
       .trimEnd()
       .split("\n");
-    expect(lines.at(-1)).toBe(
-      "0 of 1 rollouts have a reward; 1 have none, and are no data to train on",
-    );
+    expect(lines.at(-1)).toBe("0 of 1 rollouts have a reward; 1 has none: no data to train on");
   });
 
-  test("shows the data source of a row without a prompt", () => {
-    const echo = { ...result(viewOf("a"), 0, ""), instance: { data_source: "echo" } };
-    expect(formatSummary([echo])).toMatch(/^ {2}0 {2}echo +1 /m);
+  test.each([
+    [{ data_source: "echo" }, "echo"],
+    [{ data_source: "math", problem: "What is 1+1?" }, "What is 1+1?"],
+    [{ data_source: "gsm8k", question: "How many?" }, "How many?"],
+    [{ data_source: "swe", instance_id: "a__b-1", problem_statement: "long" }, "a__b-1"],
+  ])("names the problem of %j, whatever its dataset calls it", (instance, shown) => {
+    const [, line] = formatSummary([{ ...result(viewOf("a"), 0, ""), instance }]).split("\n");
+    expect(line).toStartWith(`  0  ${shown}  `);
   });
 });
 

@@ -15,6 +15,7 @@ import {
   start,
   turn,
 } from "../support/binary.ts";
+import { jsonServer } from "../support/json-server.ts";
 import { tempDir } from "../support/temp-dir.ts";
 import { waitFor } from "../support/wait-for.ts";
 
@@ -75,6 +76,11 @@ async function setup(driver: "apptainer" | "bubblewrap" = "apptainer") {
   };
 }
 
+/** What `rolloutd run` with a service of its own has on the disk. */
+function foldersOf(pid: number): string[] {
+  return readdirSync("/var/tmp").filter((name) => name.startsWith(`rolloutd-run-${pid}-`));
+}
+
 describe("the compiled binary, run from an unrelated directory", () => {
   test.each(["apptainer", "bubblewrap"] as const)(
     "runs rows in sandboxes of %s: right and wrong answers, a time limit, a cancel",
@@ -97,12 +103,14 @@ describe("the compiled binary, run from an unrelated directory", () => {
       const { stdout, stderr, exitCode } = await running;
       expect(exitCode).toBe(0);
       expect(stdout).toContain("2 of 6 rollouts have a reward, mean 0.500; 4 have none");
+      expect(stdout).toContain("2 × deadline_exceeded in run: ");
       expect(stdout).toContain("verdict   equal_");
       expect(stderr).toContain("6/6");
       const results = (await Bun.file(out).text())
         .trim()
         .split("\n")
-        .map((line) => JSON.parse(line));
+        .map((line): RolloutResult => JSON.parse(line))
+        .toSorted((a, b) => a.row - b.row || a.sample - b.sample);
       const seen = results.map(({ id, state, reward, error }: RolloutResult) => [
         ...[id, state, reward, error?.code ?? null, error?.stage ?? null],
       ]);
@@ -137,17 +145,65 @@ describe("the compiled binary, run from an unrelated directory", () => {
     await using engine = await simulate(dir.path, SCRIPTS.slice(0, 1));
     const rows = dir.file("rows.jsonl");
     await Bun.write(rows, `${JSON.stringify(ROWS[0])}\n`);
-    const before = readdirSync("/var/tmp").filter((name) => name.startsWith("rolloutd-run-"));
+    const pids: number[] = [];
     const result = await run(
       ["run", rows, "--backend", engine.url, ...sandboxFlags(), "--json"].concat([
         ...["--out", dir.file("out.jsonl")],
       ]),
+      { started: (pid) => void pids.push(pid) },
     );
     expect(result.exitCode).toBe(0);
     expect(JSON.parse(result.stdout)).toMatchObject({ row: 0, sample: 0, reward: 1 });
-    const after = readdirSync("/var/tmp").filter((name) => name.startsWith("rolloutd-run-"));
-    expect(after).toEqual(before);
+    expect(pids.map(foldersOf)).toEqual([[]]);
   });
+
+  test("run refuses a file for its last row before a rollout begins, and names the line", async () => {
+    await using t = await setup();
+    const bad = { data_source: "math", problem: "What is 2+2?" };
+    await Bun.write(t.rows, [...ROWS, bad].map((row) => `${JSON.stringify(row)}\n`).join(""));
+    const flags = ["--server", t.service.socket, "--samples", "2", "--out", t.dir.file("o")];
+    const refused = await run(["run", t.rows, ...flags]);
+    expect([refused.exitCode, refused.stdout]).toEqual([1, ""]);
+    expect(refused.stderr).toContain(`${t.rows}:4: reward_model: is missing`);
+    expect(await t.get<{ unfinished: number }>("/v1/status")).toMatchObject({ unfinished: 0 });
+  });
+
+  test("run ends when its own service can't start, with the reason, and leaves no folder", async () => {
+    using dir = tempDir();
+    await Bun.write(dir.file("rows.jsonl"), `${JSON.stringify({ data_source: "echo" })}\n`);
+    using engine = jsonServer(() => new Response("{}", { status: 401 }));
+    const args = ["run", dir.file("rows.jsonl"), "--backend", `${engine.url}/v1`];
+    const pids: number[] = [];
+    const started = (pid: number) => void pids.push(pid);
+    const refused = await run([...args, "--out", dir.file("o")], { started });
+    expect([refused.exitCode, refused.stdout]).toEqual([1, ""]);
+    expect(refused.stderr).toContain("answered 401");
+    expect(pids.map(foldersOf)).toEqual([[]]);
+  });
+
+  test.each(["SIGINT", "SIGTERM"] as const)(
+    "run that gets %s cancels what is left, and what had ended is in its file",
+    async (signal) => {
+      await using t = await setup();
+      const rows = [
+        { data_source: "echo", reward: 1 },
+        { data_source: "echo", run_ms: 600_000 },
+      ];
+      await Bun.write(t.rows, rows.map((row) => `${JSON.stringify(row)}\n`).join(""));
+      const out = t.dir.file("out.jsonl");
+      const flags = ["--server", t.service.socket, "--id-prefix", "r", "--out", out];
+      const child = Bun.spawn([BINARY, "run", t.rows, ...flags], { stderr: "pipe" });
+      const ended = async () => {
+        const lines = existsSync(out) ? (await Bun.file(out).text()).trim().split("\n") : [];
+        return lines.flatMap((line) => (line ? [(JSON.parse(line) as RolloutResult).state] : []));
+      };
+      await waitFor(async () => (await ended()).length === 1, "the first result in the file");
+      child.kill(signal);
+      expect(await child.exited).toBe(1);
+      expect(await ended()).toEqual(["succeeded", "cancelled"]);
+      expect(await new Response(child.stderr).text()).toContain("cancelling what is left");
+    },
+  );
 
   test("by token ids: the trajectory has what was sampled, with mask and log-probabilities", async () => {
     using dir = tempDir();
@@ -251,7 +307,7 @@ describe("the command line", () => {
       [["serve", "--data-dir", "/proc/nope"], 1, "/proc/nope"],
       [["simulate", "--policy", "/nowhere"], 2, "/nowhere"],
       [["verify-template"], 2, "name a model folder"],
-      [["verify-template", "/nowhere"], 1, "/nowhere has no tokenizer.json"],
+      [["verify-template", "/nowhere"], 1, "there is no folder /nowhere"],
     ];
     for (const [args, exitCode, text] of cases) {
       const result = await run(args);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { once } from "node:events";
-import { renameSync, writeFileSync } from "node:fs";
+import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { Hono } from "hono";
 import { type Address, listen } from "../../src/server/listen.ts";
@@ -30,7 +30,7 @@ async function setup(address: Partial<Address> & { tokens?: TokenFile | null } =
   });
   const listening = await listen(app, {
     ...{ host: "127.0.0.1", port: 0, socket: dir.file("s"), tokens: null, tls: null },
-    ...{ maxRequests: 100, anonymous: false },
+    ...{ maxRequests: 100, anonymous: false, durable: () => null },
     ...address,
   });
   const ask = async (path: string, headers: Record<string, string> = {}) => {
@@ -120,6 +120,12 @@ describe("a port without tokens", () => {
   });
 });
 
+test("no answer leaves that the disk did not take", async () => {
+  const broken = () => Promise.reject(new Error("EIO"));
+  await using t = await setup({ durable: broken });
+  expect((await t.ask("/who"))[0]).toBe(500);
+});
+
 test("more open requests than allowed are refused with 429", async () => {
   await using t = await setup({ maxRequests: 2 });
   const controller = new AbortController();
@@ -147,11 +153,15 @@ describe("the Unix socket", () => {
   });
 
   test("lies in a folder that is its owner's alone", async () => {
-    const { code, mend } = await failureOf(() => setup({ socket: "/var/tmp/rolloutd-test.sock" }));
-    expect([code, mend]).toEqual([
-      "data_dir_unusable",
-      "use a folder of your own: mkdir -m 700 /var/tmp",
-    ]);
+    using dir = tempDir();
+    mkdirSync(dir.file("open"), { mode: 0o755 });
+    for (const [folder, mend] of [
+      [dir.file("open"), `close it: chmod 700 ${dir.file("open")}`],
+      [dir.file("none"), `make it: mkdir -m 700 ${dir.file("none")}`],
+    ] as const) {
+      const failure = await failureOf(() => setup({ socket: `${folder}/s` }));
+      expect([failure.code, failure.mend]).toEqual(["data_dir_unusable", mend]);
+    }
   });
 });
 

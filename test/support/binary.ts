@@ -15,7 +15,13 @@ export function environment(
 
 export type Finished = { stdout: string; stderr: string; exitCode: number };
 
-type SpawnOptions = { env?: Record<string, string>; cwd?: string; prefix?: string[] };
+type SpawnOptions = {
+  env?: Record<string, string>;
+  cwd?: string;
+  prefix?: string[];
+  /** Hears the process id. */
+  started?: (pid: number) => void;
+};
 
 /** From another directory, with an environment of its own. */
 function spawn(args: string[], { env = {}, cwd = "/", prefix = [] }: SpawnOptions) {
@@ -32,6 +38,7 @@ function spawn(args: string[], { env = {}, cwd = "/", prefix = [] }: SpawnOption
 /** Runs the binary to its end. */
 export async function run(args: string[], options: SpawnOptions = {}): Promise<Finished> {
   const child = spawn(args, options);
+  options.started?.(child.pid);
   const [stdout, stderr, exitCode] = await Promise.all([
     new Response(child.stdout).text(),
     new Response(child.stderr).text(),

@@ -1,6 +1,6 @@
 import { createJob, type Job, type Limits } from "../../src/jobs/job.ts";
 import { type JobEvent, transition } from "../../src/jobs/transitions.ts";
-import type { NewRow } from "../../src/store/job-table.ts";
+import type { NewRow } from "../../src/store/new-jobs.ts";
 import type { Store } from "../../src/store/store.ts";
 
 export const LIMITS: Limits = { initMs: 100, runMs: 200, evalMs: 300, totalMs: 10_000 };

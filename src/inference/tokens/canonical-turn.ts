@@ -1,6 +1,9 @@
 import type { AssistantMessage, Message } from "../engine.ts";
 import { type Rendering, render, spliceAfter } from "./splice.ts";
 
+/** What may end a turn: behind a text as the template has it, and behind whatever else the model stops at. */
+export type TurnEnds = { endOfTurn: string | null; stops: readonly string[] };
+
 /**
  * What an engine would sample for a turn if the model wrote exactly as the template shows it: the
  * text behind the generation prompt, up to and with the token that ends the turn.
@@ -9,7 +12,7 @@ import { type Rendering, render, spliceAfter } from "./splice.ts";
  */
 export function canonicalTurn(
   rendering: Rendering,
-  endOfTurn: string | null,
+  { endOfTurn, stops }: TurnEnds,
   before: readonly Message[],
   assistant: AssistantMessage,
   after: readonly Message[],
@@ -20,8 +23,11 @@ export function canonicalTurn(
     ? closed.slice(prompt.length)
     : thought(assistant) + closed.slice(sharedLength(prompt, closed));
   if (endOfTurn === null) return text + opener(rendering, before, assistant, after);
-  const end = text.lastIndexOf(endOfTurn);
-  return end < 0 ? text + endOfTurn : text.slice(0, end + endOfTurn.length);
+  const sampledEnd = rendering.form.lastEnd?.sampled ?? endOfTurn;
+  const ends = [endOfTurn, ...stops].map((end) => ({ end, at: text.lastIndexOf(end) }));
+  const last = ends.reduce((a, b) => (b.at > a.at ? b : a));
+  if (last.at < 0) return text + sampledEnd;
+  return text.slice(0, last.at) + (last.end === endOfTurn ? sampledEnd : last.end);
 }
 
 /** The prompt opens reasoning that the template does not show again. */

@@ -5,7 +5,7 @@ import { commonPrefix, firstDifference } from "./common-prefix.ts";
 import { type ForkReason, Segment } from "./segment.ts";
 import { contextOf, type Rendering, render, spliceAfter } from "./splice.ts";
 import type { NewRole, TemplateShape } from "./template-shape.ts";
-import type { TokenModel } from "./token-model.ts";
+import { stopsOf, type TokenModel } from "./token-model.ts";
 
 export type ConversationOptions = {
   tools: ToolSchema[];
@@ -115,6 +115,12 @@ export class Conversation {
     return this.segments.at(-1) as Segment;
   }
 
+  /** What may end a turn, as the template writes it: the same behind a text as behind a call, or not (gpt-oss). */
+  get #ends(): string[] {
+    const { endOfTurn } = this.#shape;
+    return [...(endOfTurn === null ? [] : [endOfTurn]), ...stopsOf(this.#model)];
+  }
+
   get #rendering(): Rendering {
     const { template } = this.#model;
     const { form } = this.#shape;
@@ -159,8 +165,7 @@ export class Conversation {
     }
     const { tokenizer } = this.#model;
     const { close, next } = this.#splice(role, before, assistant, added);
-    const { endOfTurn } = this.#shape;
-    const at = endOfTurn === null ? -1 : close.lastIndexOf(endOfTurn);
+    const at = this.#ends.reduce((last, end) => Math.max(last, close.lastIndexOf(end)), -1);
     // What must follow the model's words: the end of its turn, or the opener of the next.
     const closing = at < 0 ? next : close.slice(at) + next;
     this.#close(tokenizer.encode(closing));

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { ServiceError } from "../../errors.ts";
@@ -27,6 +28,10 @@ const SPECIAL_NAMES = ["bos", "eos", "unk", "sep", "pad", "cls", "mask"].map(
 
 /** @throws ServiceError `model_folder_invalid`, naming the file and what to do. */
 export async function readModelFolder(path: string): Promise<ModelFolder> {
+  if (!existsSync(path)) {
+    const mend = "name the folder that holds the model's tokenizer.json";
+    throw new ServiceError("model_folder_invalid", `there is no folder ${path}`, { mend });
+  }
   const tokenizer = await readJson(path, "tokenizer.json", NEED_TOKENIZER);
   if (!tokenizer) throw missing(path, "tokenizer.json", NEED_TOKENIZER);
   const config = (await readJson(path, "tokenizer_config.json")) ?? {};

@@ -5,7 +5,7 @@ import type { Template } from "./chat-template.ts";
 import { chooseDialect } from "./dialects/choose.ts";
 import { EngineRoutes } from "./engine-routes.ts";
 import { RemoteAnswers } from "./remote-answers.ts";
-import { shapesOf, type TokenModel } from "./token-model.ts";
+import { shapesOf, stopIdsOf, type TokenModel } from "./token-model.ts";
 import { piecesOf, type TextTokenizer } from "./tokenizer.ts";
 
 /** What families end turns and mark reasoning, calls and results with, where it is one token. */
@@ -23,6 +23,7 @@ const MARKERS = [
   ..."<｜tool▁sep｜> <｜tool▁outputs▁begin｜> <｜tool▁outputs▁end｜>".split(" "),
   ..."<｜tool▁output▁begin｜> <｜tool▁output▁end｜> <|tool_calls_section_begin|>".split(" "),
   ..."<|tool_calls_section_end|> <|tool_call_begin|> <|tool_call_end|>".split(" "),
+  ..."<|start|> <|end|> <|message|> <|channel|> <|constrain|> <|call|> <|return|>".split(" "),
   ..."<|tool_call_argument_begin|> <|im_user|> <|im_assistant|> <|im_system|> <|im_middle|>".split(
     " ",
   ),
@@ -60,8 +61,7 @@ export async function loadRemoteModel(
     answers.settle(work, new EngineRoutes(connections, given), signal);
   const { endOfTurn, shownCall } = await settle(() => shape([], {}), signal);
   const dialect = chooseDialect(shownCall, "", tokenizer.addedContents);
-  const end = endOfTurn === null ? undefined : tokenizer.addedId(endOfTurn);
-  const stopIds = new Set(end === undefined ? [] : [end]);
+  const stopIds = stopIdsOf(tokenizer, dialect, [endOfTurn]);
   return { tokenizer, template, stopIds, dialect, shape, settle };
 }
 

@@ -11,6 +11,7 @@ export type Rendering = {
   now: Date;
 };
 
+/** A conversation that is over is shown as it is shown once it goes on. */
 export function render(
   rendering: Rendering,
   messages: readonly Message[],
@@ -18,7 +19,10 @@ export function render(
 ): string {
   const { template, form, tools, variables, now } = rendering;
   const options: RenderOptions = { addGenerationPrompt, variables, now };
-  return template.render(toTemplateMessages(messages, form), tools, options);
+  const text = template.render(toTemplateMessages(messages, form), tools, options);
+  const { lastEnd } = form;
+  if (addGenerationPrompt || !lastEnd || !text.endsWith(lastEnd.sampled)) return text;
+  return text.slice(0, -lastEnd.sampled.length) + lastEnd.kept;
 }
 
 /** Stands for what the model wrote. No template trims or escapes it. */

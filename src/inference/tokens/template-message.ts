@@ -9,6 +9,13 @@ export type MessageForm = {
   malformed: "text" | "wrapped";
   /** Of an assistant message that has tool calls and no text. */
   emptyContent: "" | null;
+  /** Where it looks for reasoning. gpt-oss's takes that, or text beside a call, for what was thought before it. */
+  reasoning: "reasoning_content" | "thinking";
+  /**
+   * What ends the last turn, as the model samples it, and what is in its place once messages follow (gpt-oss);
+   * null where both are the same.
+   */
+  lastEnd: { sampled: string; kept: string } | null;
 };
 
 export function toTemplateMessages(
@@ -29,12 +36,19 @@ function toTemplateMessage(message: Message, form: MessageForm): TemplateMessage
       arguments: argumentsIn(call.function.arguments, form),
     },
   }));
+  const thinks = form.reasoning === "thinking" && Boolean(reasoning_content);
+  const text = thinks && calls.length > 0 ? "" : content;
+  const thinking = text === content ? reasoning_content : joined(reasoning_content, content);
   return {
     role,
-    content: content === "" && calls.length > 0 ? form.emptyContent : content,
-    ...(reasoning_content ? { reasoning_content } : {}),
+    content: text === "" && calls.length > 0 ? form.emptyContent : text,
+    ...(thinks ? { thinking } : reasoning_content ? { reasoning_content } : {}),
     ...(calls.length > 0 ? { tool_calls: calls } : {}),
   };
+}
+
+function joined(...texts: (string | undefined)[]): string {
+  return texts.filter(Boolean).join("\n\n");
 }
 
 function argumentsIn(text: string, form: MessageForm): unknown {

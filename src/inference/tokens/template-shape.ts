@@ -16,7 +16,7 @@ export type NewRole = "user" | "tool";
 /** What a template does, found by asking it; for one set of tools and variables. */
 export type TemplateShape = {
   form: MessageForm;
-  /** The token that ends an assistant's turn; null where the next turn's opener does (GLM). */
+  /** The token behind an assistant's text in a history; null where the next turn's opener ends it (GLM). */
   endOfTurn: string | null;
   /** How much of the history decides how new messages are written. */
   context: Record<NewRole, SpliceContext>;
@@ -42,10 +42,13 @@ const REASONING = "zqREASONINGqz";
 const SYSTEM: Message = { role: "system", content: "s" };
 const USER: Message = { role: "user", content: "u" };
 const CONTEXTS: Message[][] = [[SYSTEM, USER], [USER], [SYSTEM], []];
-const FORMS: MessageForm[] = (["", null] as const).flatMap((emptyContent) => [
-  { arguments: "object", malformed: "text", emptyContent },
-  { arguments: "text", malformed: "text", emptyContent },
-]);
+const FORMS: MessageForm[] = (["", null] as const).flatMap((emptyContent) => {
+  const rest = { emptyContent, reasoning: "reasoning_content", lastEnd: null } as const;
+  return [
+    { arguments: "object", malformed: "text", ...rest },
+    { arguments: "text", malformed: "text", ...rest },
+  ];
+});
 
 /** @throws ServiceError `template_refused` when it takes no conversation at all. */
 export function probeTemplate(template: Template, options: ProbeOptions): TemplateShape {
@@ -59,6 +62,9 @@ export function probeTemplate(template: Template, options: ProbeOptions): Templa
   if (!takesMalformed(rendering, context)) {
     rendering.form = { ...rendering.form, malformed: "wrapped" };
   }
+  const { form } = rendering;
+  const reasoning = reasoningField(rendering, context);
+  rendering.form = { ...form, reasoning, lastEnd: lastEnd(rendering, context, addedTokens) };
   return {
     form: rendering.form,
     endOfTurn: endOfTurn(rendering, context, addedTokens),
@@ -93,6 +99,26 @@ function takesMalformed(rendering: Rendering, context: Message[]): boolean {
   return attempt(() => render(rendering, [...context, message, result(1)], true)) !== null;
 }
 
+function reasoningField(rendering: Rendering, context: Message[]): MessageForm["reasoning"] {
+  const thought = [...context, assistant("call", 1, REASONING), result(1)];
+  const shows = (reasoning: MessageForm["reasoning"]) => {
+    const form = { ...rendering.form, reasoning };
+    return attempt(() => render({ ...rendering, form }, thought, true))?.includes(REASONING);
+  };
+  return !shows("reasoning_content") && shows("thinking") ? "thinking" : "reasoning_content";
+}
+
+function lastEnd(rendering: Rendering, context: Message[], addedTokens: readonly string[]) {
+  const said = [...context, assistant("text")];
+  const sampled = endOfTurn(rendering, context, addedTokens);
+  const open = attempt(() => render(rendering, [...said, USER], true));
+  if (sampled === null || open === null) return null;
+  const kept = firstToken(behindSentinel(open), addedTokens);
+  const closed = behindSentinel(render(rendering, said, false));
+  const isReplaced = closed === sampled && behindSentinel(open).startsWith(kept ?? sampled);
+  return isReplaced && kept !== null && kept !== sampled ? { sampled, kept } : null;
+}
+
 /** The first added token behind what an assistant said. */
 function endOfTurn(
   rendering: Rendering,
@@ -100,7 +126,14 @@ function endOfTurn(
   addedTokens: readonly string[],
 ): string | null {
   const text = render(rendering, [...context, assistant("text")], false);
-  const tail = text.slice(text.lastIndexOf(SENTINEL) + SENTINEL.length);
+  return firstToken(behindSentinel(text), addedTokens);
+}
+
+function behindSentinel(text: string): string {
+  return text.slice(text.lastIndexOf(SENTINEL) + SENTINEL.length);
+}
+
+function firstToken(tail: string, addedTokens: readonly string[]): string | null {
   const found = addedTokens
     .map((token) => ({ token, at: tail.indexOf(token) }))
     .filter(({ at }) => at >= 0)

@@ -3,6 +3,7 @@ import type { Backend, ToolSchema } from "../engine.ts";
 import { ChatTemplate, type Template } from "./chat-template.ts";
 import { chooseDialect } from "./dialects/choose.ts";
 import type { DialectName } from "./dialects/dialect.ts";
+import { END_OF_MESSAGE, HARMONY_ENDS } from "./dialects/harmony.ts";
 import { readModelFolder } from "./model-folder.ts";
 import { probeTemplate, type TemplateShape } from "./template-shape.ts";
 import { type TextTokenizer, Tokenizer } from "./tokenizer.ts";
@@ -49,15 +50,30 @@ export async function loadTokenModel(path: string, options: LoadOptions = {}): P
   }
   const template = new ChatTemplate(found.text, `${path}/${found.file}`, folder.specialTokens);
   const shape = shapesOf(template, tokenizer);
-  const stopIds = new Set<number>();
   const { endOfTurn, shownCall } = shape([], {});
-  for (const stop of [...folder.stopTokens, endOfTurn]) {
-    const id = typeof stop === "string" ? tokenizer.addedId(stop) : stop;
-    if (id !== undefined && id !== null) stopIds.add(id);
-  }
   const { addedContents } = tokenizer;
   const dialect = options.dialect ?? chooseDialect(shownCall, template.text, addedContents);
+  const stopIds = stopIdsOf(tokenizer, dialect, [...folder.stopTokens, endOfTurn]);
   return { tokenizer, template, stopIds, dialect, shape, settle: async (work) => work() };
+}
+
+/** What an engine is told to stop at. `stops` are what the folder names, and what ends a turn in the template. */
+export function stopIdsOf(
+  tokenizer: TextTokenizer,
+  dialect: DialectName,
+  stops: (string | number | null)[],
+): Set<number> {
+  const ends = dialect === "harmony" ? [...stops, ...HARMONY_ENDS] : stops;
+  const ids = ends.map((stop) => (typeof stop === "string" ? tokenizer.addedId(stop) : stop));
+  const stopIds = new Set(ids.filter((id) => typeof id === "number"));
+  const endOfMessage = tokenizer.addedId(END_OF_MESSAGE);
+  if (dialect === "harmony" && endOfMessage !== undefined) stopIds.delete(endOfMessage);
+  return stopIds;
+}
+
+/** What an engine may end a turn with, as text. */
+export function stopsOf({ tokenizer, stopIds }: Pick<TokenModel, "tokenizer" | "stopIds">) {
+  return [...stopIds].flatMap((id) => tokenizer.addedContent(id) ?? []);
 }
 
 /** The shapes of one template, each found once. */

@@ -5,7 +5,7 @@ import { firstDifference } from "./common-prefix.ts";
 import { Conversation, type ConversationOptions } from "./conversation.ts";
 import type { Span } from "./segment.ts";
 import { type Rendering, render } from "./splice.ts";
-import type { TokenModel } from "./token-model.ts";
+import { stopsOf, type TokenModel } from "./token-model.ts";
 import type { VerifyCase } from "./verify-cases.ts";
 
 /**
@@ -57,6 +57,7 @@ function walk(model: TokenModel, given: VerifyCase, options: ConversationOptions
   const { form, endOfTurn } = model.shape(tools, variables);
   const now = options.now ?? new Date();
   const rendering: Rendering = { template: model.template, form, tools, variables, now };
+  const stops = stopsOf(model);
   const turns = turnsOf(messages);
   const conversation = new Conversation(model, turns[0]?.before ?? messages, {
     ...options,
@@ -69,8 +70,9 @@ function walk(model: TokenModel, given: VerifyCase, options: ConversationOptions
     calls.push({ prompt, sampled, span, whole: render(rendering, before, true) });
   };
   for (const { before, assistant, after } of turns) {
-    let text = canonicalTurn(rendering, endOfTurn, before, assistant, after);
-    if (given.truncated === before.length && endOfTurn) text = text.replace(endOfTurn, "");
+    let text = canonicalTurn(rendering, { endOfTurn, stops }, before, assistant, after);
+    const end = form.lastEnd?.sampled ?? endOfTurn;
+    if (given.truncated === before.length && end) text = text.replace(end, "");
     call(before, text);
     conversation.sampled(model.tokenizer.encode(text), assistant);
     conversation.add(...after);

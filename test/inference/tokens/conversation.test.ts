@@ -3,7 +3,7 @@ import type { Message } from "../../../src/inference/engine.ts";
 import { canonicalTurn } from "../../../src/inference/tokens/canonical-turn.ts";
 import { Conversation } from "../../../src/inference/tokens/conversation.ts";
 import { render } from "../../../src/inference/tokens/splice.ts";
-import { loadTokenModel } from "../../../src/inference/tokens/token-model.ts";
+import { loadTokenModel, stopsOf } from "../../../src/inference/tokens/token-model.ts";
 import {
   BASH,
   calls,
@@ -140,7 +140,13 @@ describe("Qwen3's conversation", () => {
         );
         const ids = Array.from({ length: random() * 3 }, (_, index) => callId(turn, index));
         const said = ids.length > 0 ? calls(words(), ids, words()) : says(words(), words());
-        const text = canonicalTurn(rendering, endOfTurn, before, said, []);
+        const text = canonicalTurn(
+          rendering,
+          { endOfTurn, stops: stopsOf({ tokenizer, ...model }) },
+          before,
+          said,
+          [],
+        );
         engine.prefill(conversation.prompt());
         const written = text.slice(0, -END.qwen3.length).normalize("NFC");
         conversation.sampled(engine.sample(written, END.qwen3), said);

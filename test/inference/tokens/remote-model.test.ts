@@ -8,7 +8,7 @@ import { parseReply } from "../../../src/inference/tokens/dialects/reply.ts";
 import { EngineRoutes } from "../../../src/inference/tokens/engine-routes.ts";
 import { RemoteAnswers } from "../../../src/inference/tokens/remote-answers.ts";
 import { loadRemoteModel } from "../../../src/inference/tokens/remote-model.ts";
-import type { TokenModel } from "../../../src/inference/tokens/token-model.ts";
+import { stopsOf, type TokenModel } from "../../../src/inference/tokens/token-model.ts";
 import { tokenModels } from "../../../src/inference/tokens/token-models.ts";
 import { VERIFY_CASES, type VerifyCase } from "../../../src/inference/tokens/verify-cases.ts";
 import { failureOf } from "../../support/failure.ts";
@@ -85,7 +85,13 @@ async function walk(model: TokenModel, local: TokenModel, given: VerifyCase) {
     const next = rest.findIndex(({ role }) => role === "assistant");
     const after = next < 0 ? rest : rest.slice(0, next);
     prompts.push(await model.settle(() => [...conversation.prompt()], signal));
-    const said = canonicalTurn(rendering, endOfTurn, messages.slice(0, index), message, after);
+    const said = canonicalTurn(
+      rendering,
+      { endOfTurn, stops: stopsOf(model) },
+      messages.slice(0, index),
+      message,
+      after,
+    );
     conversation.sampled(local.tokenizer.encode(said), message);
     conversation.add(...after);
   }

@@ -43,7 +43,7 @@ async function rowOf(changes: Record<string, string> = {}) {
     mkdirSync(dirname(dir.file(`greet/${path}`)), { recursive: true });
     await Bun.write(dir.file(`greet/${path}`), text);
   }
-  const [row] = readRows(dir.path);
+  const row = readRows(dir.path)[0]?.row;
   if (!row) throw new Error("the folder gave no row");
   return row;
 }

@@ -6,7 +6,11 @@ import type { MarkedText } from "./marked-text.ts";
 const CHANNEL = "<|channel|>";
 const MESSAGE = "<|message|>";
 const START = "<|start|>";
-const ENDS = ["<|end|>", "<|call|>", "<|return|>", START];
+/** Ends one of a turn's messages, and so no turn. */
+export const END_OF_MESSAGE = "<|end|>";
+/** What a turn ends with: behind an answer, and behind a call. */
+export const HARMONY_ENDS = ["<|return|>", "<|call|>"];
+const ENDS = [END_OF_MESSAGE, ...HARMONY_ENDS, START];
 const RECIPIENT = /\bto=(?:functions\.)?([\w.-]+)/;
 
 /**

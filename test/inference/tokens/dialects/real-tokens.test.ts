@@ -7,6 +7,7 @@ import {
   replyMessage,
   startsInReasoning,
 } from "../../../../src/inference/tokens/dialects/reply.ts";
+import { stopsOf } from "../../../../src/inference/tokens/token-model.ts";
 import { BASH, calls, type Family, modelOf, user } from "../models.ts";
 
 const FAMILIES = [
@@ -30,7 +31,13 @@ describe.each(FAMILIES)("%s", (family, dialect) => {
     const { form, endOfTurn } = model.shape([BASH], {});
     const { template } = model;
     const rendering = { template, form, tools: [BASH], variables: {}, now: new Date(0) };
-    const text = canonicalTurn(rendering, endOfTurn, [user("Hi")], message, []);
+    const text = canonicalTurn(
+      rendering,
+      { endOfTurn, stops: stopsOf(model) },
+      [user("Hi")],
+      message,
+      [],
+    );
     const reply = await parseTokens(family, text);
     expect(reply.calls.map(({ status }) => status)).toEqual(["ok", "ok"]);
     expect(replyMessage(reply, model.dialect, 0)).toEqual(message);

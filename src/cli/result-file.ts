@@ -1,0 +1,38 @@
+import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { ServiceError } from "../errors.ts";
+
+/** Results on disk as they come, one JSON line each: whoever is killed in the middle keeps what has ended. */
+export class ResultFile {
+  readonly path: string;
+  lines = 0;
+  readonly #echo: boolean;
+
+  /** @param echo whether the lines go to standard output too */
+  constructor(path: string, echo: boolean) {
+    this.path = path;
+    this.#echo = echo;
+    this.#write(() => {
+      mkdirSync(dirname(path), { recursive: true });
+      writeFileSync(path, "");
+    });
+  }
+
+  /** @throws ServiceError `disk_full` */
+  add(result: unknown): void {
+    const line = `${JSON.stringify(result)}\n`;
+    this.#write(() => appendFileSync(this.path, line));
+    this.lines++;
+    if (this.#echo) process.stdout.write(line);
+  }
+
+  #write(work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      const message = `results can't be written to ${this.path}: ${(error as Error).message}`;
+      const mend = "name a file with --out on a disk that has room";
+      throw new ServiceError("disk_full", message, { mend, cause: error });
+    }
+  }
+}

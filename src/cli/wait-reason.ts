@@ -1,0 +1,35 @@
+import type { BackendView } from "../server/parts.ts";
+import type { ApiClient, StatusView } from "./api-client.ts";
+
+/** Says, each reason once, why rollouts wait for RUN while none runs there. */
+export class WaitReason {
+  readonly #client: ApiClient;
+  readonly #say: (line: string) => unknown;
+  #said = "";
+
+  constructor(
+    client: ApiClient,
+    say: (line: string) => unknown = (line) => process.stderr.write(line),
+  ) {
+    this.#client = client;
+    this.#say = say;
+  }
+
+  async look({ run }: StatusView["stages"]): Promise<void> {
+    if (!run || run.pending === 0 || run.active > 0) return;
+    const reason = whyNoBackend((await this.#client.backends()).backends);
+    if (reason === null || reason === this.#said) return;
+    this.#said = reason;
+    this.#say(`\n${reason}\n`);
+  }
+}
+
+/** Null where at least one takes rollouts. */
+export function whyNoBackend(backends: BackendView[]): string | null {
+  if (backends.length === 0) {
+    return "rollouts wait for an inference server: add one with `rolloutd backends add URL`";
+  }
+  if (backends.some(({ state }) => state === "healthy" || state === "trial")) return null;
+  const each = backends.map(({ id, state, why }) => `${id} is ${state}${why ? ` (${why})` : ""}`);
+  return `rollouts wait for an inference server: ${each.join("; ")}`;
+}
