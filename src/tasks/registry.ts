@@ -1,4 +1,5 @@
 import { ServiceError } from "../errors.ts";
+import { nearest } from "../lib/nearest.ts";
 import { code } from "./code/code.ts";
 import { command } from "./command/command.ts";
 import { echo } from "./echo/echo.ts";
@@ -27,10 +28,12 @@ export function taskKindOf(dataSource: string) {
     kinds.find((candidate) => candidate.dataSources.includes(dataSource)) ??
     kinds.find((candidate) => candidate.dataSources.some((name) => covers(name, dataSource)));
   if (kind) return kind;
-  const known = kinds.flatMap((candidate) => candidate.dataSources).join(", ");
+  const known = kinds.flatMap((candidate) => candidate.dataSources);
+  const meant = nearest(dataSource, known);
+  const guess = meant ? `did you mean "${meant}"? ` : "";
   throw new ServiceError("unknown_task_kind", `there is no task kind for "${dataSource}"`, {
     field: "instance.data_source",
-    mend: `use one of: ${known}`,
+    mend: `${guess}There are: ${known.join(", ")}; or name the kind in task_kind`,
   });
 }
 

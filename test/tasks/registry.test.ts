@@ -17,7 +17,7 @@ test("a data_source that no kind has is refused with those that there are", asyn
     boundary: "client",
     retryable: false,
     field: "instance.data_source",
-    mend: expect.stringMatching(/^use one of: math, deepscaler, .*echo/),
+    mend: expect.stringMatching(/^did you mean "math"\? There are: math, deepscaler, .*echo/),
   });
 });
 
