@@ -30,10 +30,9 @@ export function taskKindOf(dataSource: string) {
   if (kind) return kind;
   const known = kinds.flatMap((candidate) => candidate.dataSources);
   const meant = nearest(dataSource, known);
-  const guess = meant ? `did you mean "${meant}"? ` : "";
   throw new ServiceError("unknown_task_kind", `there is no task kind for "${dataSource}"`, {
     field: "instance.data_source",
-    mend: `${guess}There are: ${known.join(", ")}; or name the kind in task_kind`,
+    mend: meant ? `did you mean "${meant}"?` : `use one of: ${known.join(", ")}`,
   });
 }
 
