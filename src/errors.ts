@@ -17,6 +17,7 @@ export const ERRORS = {
   method_not_allowed: { status: 405, boundary: "client", retryable: false },
   not_acceptable: { status: 406, boundary: "client", retryable: false },
   body_too_large: { status: 413, boundary: "client", retryable: false },
+  unsupported_body: { status: 415, boundary: "client", retryable: false },
   not_rescorable: { status: 409, boundary: "client", retryable: false },
   id_conflict: { status: 422, boundary: "client", retryable: false },
   too_many_waiting: { status: 429, boundary: "service", retryable: true },

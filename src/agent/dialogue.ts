@@ -85,6 +85,7 @@ export function modelTurnOf({ turn, message }: Told): ModelTurn {
     weightVersion: turn.weight_version,
     weightSpans: turn.weight_spans,
     logprobsMode: turn.logprobs_mode ?? null,
+    lostTokens: turn.lost_tokens,
     backendId: turn.backend_id,
     waitedMs: turn.waited_ms,
     durationMs: turn.engine_ms,

@@ -90,7 +90,7 @@ async function callModel(options: AgentOptions, turn: number): Promise<ModelTurn
     throw new ServiceError("engine_aborted", `backend ${backendId} broke off its answer`);
   } catch (error) {
     const { cutOff } = dialogue;
-    if (cutOff) recorder.call(backendId, cutOff);
+    if (cutOff) recorder.call(cutOff.backendId ?? backendId, cutOff);
     if (error instanceof ServiceError && error.code === "context_exhausted") return "context";
     throw error;
   }

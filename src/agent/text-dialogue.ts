@@ -1,4 +1,11 @@
-import type { Backend, EngineClient, Message, Sampling, ToolSchema } from "../inference/engine.ts";
+import type {
+  Backend,
+  ChatReply,
+  EngineClient,
+  Message,
+  Sampling,
+  ToolSchema,
+} from "../inference/engine.ts";
 import {
   type CallOptions,
   type ChatOptions,
@@ -21,6 +28,7 @@ type TextOptions = CallOptions &
 export class TextDialogue implements Dialogue {
   readonly messages: Message[];
   readonly #options: TextOptions;
+  cutOff: ModelTurn | null = null;
 
   constructor(prompt: Message[], options: TextOptions) {
     this.messages = [...prompt];
@@ -39,8 +47,14 @@ export class TextDialogue implements Dialogue {
       ...{ tools, sampling, stallMs },
       ...(template_kwargs && { templateKwargs: template_kwargs }),
       ...fields,
+      onPartial: (partial: ChatReply) => {
+        this.cutOff = this.#take(partial);
+      },
     };
-    const reply = await engine.chat(backend, request, signal);
+    return this.#take(await engine.chat(backend, request, signal));
+  }
+
+  #take(reply: ChatReply): ModelTurn {
     this.messages.push(reply.message);
     const { message, finishReason, promptTokens, completionTokens, durationMs } = reply;
     return {
@@ -53,6 +67,7 @@ export class TextDialogue implements Dialogue {
       waitedMs: reply.waitedMs,
       queueMs: null,
       firstTokenMs: reply.firstTokenMs ?? null,
+      lostTokens: reply.lostTokens ?? 0,
       malformedCalls: new Map(),
     };
   }

@@ -5,6 +5,7 @@ import type { CallStatus } from "../inference/tokens/dialects/dialect.ts";
 import { MarkedText } from "../inference/tokens/dialects/marked-text.ts";
 import { parseReply, replyMessage, startsInReasoning } from "../inference/tokens/dialects/reply.ts";
 import type { Segment } from "../inference/tokens/segment.ts";
+import { numbersOf } from "../inference/tokens/token-buffer.ts";
 import type { TokenModel } from "../inference/tokens/token-model.ts";
 import type { TokenSegment } from "../trajectory/record.ts";
 import {
@@ -79,7 +80,7 @@ export class TokenDialogue implements Dialogue {
   async next(turn: number, signal: AbortSignal): Promise<ModelTurn> {
     const { engine, backend, sampling, stallMs = 0 } = this.#options;
     const { model } = this.#options;
-    const promptIds = await model.settle(() => [...this.#conversation.prompt()], signal);
+    const promptIds = await model.settle(() => numbersOf(this.#conversation.prompt()), signal);
     let partial: GenerateReply | null = null;
     const request = {
       promptIds,
@@ -106,7 +107,7 @@ export class TokenDialogue implements Dialogue {
 
   async recall(told: Told, signal: AbortSignal): Promise<ModelTurn> {
     const { model } = this.#options;
-    const promptIds = await model.settle(() => [...this.#conversation.prompt()], signal);
+    const promptIds = await model.settle(() => numbersOf(this.#conversation.prompt()), signal);
     const { sampled } = told;
     if (!sampled || !Bun.deepEquals(promptIds, sampled.promptIds)) {
       throw diverged("its prompt has other tokens now");
@@ -127,7 +128,7 @@ export class TokenDialogue implements Dialogue {
         this.#logprobs[turn]?.slice(0, end - start),
       );
       const complete = logprobs.every((values) => values !== undefined);
-      return { ids: Array.from(ids), spans, fork, logprobs: complete ? logprobs.flat() : null };
+      return { ids: numbersOf(ids), spans, fork, logprobs: complete ? logprobs.flat() : null };
     });
   }
 

@@ -87,6 +87,12 @@ export function createBackends(
       store.transaction(() => store.saveBackend(saved));
       registry.add(backend);
       changed();
+      const { rung, passed_over } = probed.profile;
+      if (folder.modelDir && (rung === "chat" || rung === "chat_ids")) {
+        const what =
+          "a backend takes no token ids, so its rollouts are by text, whatever its model folder";
+        log.warn(what, { backend: id, passed_over });
+      }
       return view(id);
     },
     remove(id, trajectories) {

@@ -26,11 +26,10 @@ ${settingsHelp()}`,
     const log = createLog(config.log_level);
     const service = await startService(config, log, context);
     // Who reads the addresses may end it at once.
-    const first = nextSignal();
+    const { first, second } = stopSignals();
     announce(service, values.json === true);
     const signal = await first;
     log.info("draining", { signal, drain_ms: config.drain_ms });
-    const second = nextSignal();
     const { handedBack } = await service.shutDown(config.drain_ms, second);
     log.info("stopped", { handed_back: handedBack });
     return handedBack === 0 ? EXIT.done : EXIT.cut;
@@ -47,8 +46,16 @@ function announce({ url, socket }: Service, asJson: boolean): void {
 /** The last two are what Slurm is told to send ahead of a job's end (`--signal=B:USR1@120`). */
 const STOP_SIGNALS = ["SIGTERM", "SIGINT", "SIGUSR1", "SIGUSR2"] as const;
 
-function nextSignal(): Promise<NodeJS.Signals> {
-  return new Promise((resolve) => {
-    for (const signal of STOP_SIGNALS) process.once(signal, () => resolve(signal));
-  });
+/**
+ * The first two, for which one listener stays: without one, a signal that comes right behind another would end the
+ * process. `scancel` sends two at once, its own and the batch script's.
+ */
+function stopSignals() {
+  const first = Promise.withResolvers<NodeJS.Signals>();
+  const second = Promise.withResolvers<void>();
+  let count = 0;
+  for (const name of STOP_SIGNALS) {
+    process.on(name, () => (count++ === 0 ? first.resolve(name) : second.resolve()));
+  }
+  return { first: first.promise, second: second.promise };
 }

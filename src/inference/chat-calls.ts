@@ -9,11 +9,17 @@ import { streamedChat } from "./wires/streamed-chat.ts";
 /** What servers say to a request for a stream that would take the same one without. */
 const MAY_MEAN_STREAM = new Set([400, 404, 405, 406, 415, 422, 501]);
 
-export type ChatCall = Omit<EngineCall, "body" | "root" | "method" | "path"> & { body: object };
+export type ChatCall = Omit<EngineCall, "body" | "root" | "method" | "path"> & {
+  body: object;
+  /** Gets what had come of a stream that was broken off, in the shape of a whole reply, and how many tokens at least. */
+  onPartial?(value: unknown, tokens: number): void;
+};
 
 export type ChatAnswer = {
   /** In the shape of a whole reply, however it came. */
   value: unknown;
+  /** As the pieces of a stream have them: at least so many. */
+  tokens: number;
   firstTokenMs: number | null;
 };
 
@@ -56,20 +62,25 @@ export class ChatCalls implements Disposable {
   async #whole(call: ChatCall, signal: AbortSignal): Promise<ChatAnswer> {
     const asked = asCall(call, { stream: false });
     const value = await callEngine(this.#connections, asked, this.#limits, signal);
-    return { value, firstTokenMs: null };
+    return { value, tokens: 0, firstTokenMs: null };
   }
 
   async #stream(call: ChatCall, stallMs: number, signal: AbortSignal): Promise<ChatAnswer> {
     const asked = asCall(call, streamedChat.ask);
     const options = { streamed: streamedChat, stallMs, stopped: undefined };
     const told = await callStreamed(this.#connections, asked, this.#limits, options, signal);
-    if (told.broken) throw told.broken.reason;
     const { value, firstTokenMs } = told;
-    return { value: firstTokenMs === null ? value : ended(value as Json), firstTokenMs };
+    const tokens = value === null ? 0 : countTokens(value as Json);
+    if (told.broken) {
+      if (tokens > 0) call.onPartial?.(ended(value as Json), tokens);
+      throw told.broken.reason;
+    }
+    if (firstTokenMs === null) return { value, tokens: 0, firstTokenMs };
+    return { value: ended(value as Json), tokens, firstTokenMs };
   }
 }
 
-function asCall({ body, ...call }: ChatCall, fields: object): EngineCall {
+function asCall({ body, onPartial: _, ...call }: ChatCall, fields: object): EngineCall {
   const path = "/chat/completions";
   return { ...call, method: "POST", root: "v1", path, body: () => ({ ...body, ...fields }) };
 }
@@ -77,6 +88,12 @@ function asCall({ body, ...call }: ChatCall, fields: object): EngineCall {
 function mayMeanStream(error: unknown): boolean {
   const status = error instanceof ServiceError ? refusedWith(error) : null;
   return status !== null && MAY_MEAN_STREAM.has(status);
+}
+
+/** An engine that gives no ids sends one or more tokens in each piece. */
+function countTokens(reply: Json): number {
+  const [{ token_ids }] = reply.choices as [Json];
+  return Math.max(streamedChat.count(reply), Array.isArray(token_ids) ? token_ids.length : 0);
 }
 
 /** A stream that gives no reason for its end was broken off in the engine, which leaves out the last piece. */

@@ -73,6 +73,8 @@ export type ChatRequest = {
   requestId: string;
   /** Keeps prefix caches apart, such as those of different weights. Units: 1 to 1,024 characters. */
   cacheSalt?: string;
+  /** Gets what had come of an answer that was broken off, before the call fails. */
+  onPartial?(partial: ChatReply): void;
 };
 
 export type FinishReason = "stop" | "tool_calls" | "length" | "abort";
@@ -94,6 +96,8 @@ export type ChatReply = {
   waitedMs?: number;
   /** What was announced when the call began. */
   weightVersion?: string | null;
+  /** Sampled before, in answers that were broken off and are no part of this one. At least so many. */
+  lostTokens?: number;
   /** From an engine that is called by `chat_ids`: the ids of the same call. */
   tokens?: ChatTokens;
 };

@@ -6,7 +6,10 @@ import { saltOf } from "./weight-salt.ts";
 /** So many answers of a turn may be broken off before it is given up. */
 const MAX_BROKEN_OFF = 5;
 
-/** Messages in, messages out, on whichever backend the desk names. What was broken off is asked for anew. */
+/**
+ * Messages in, messages out, on whichever backend the desk names. What was broken off is asked for anew, because there are
+ * no ids to go on from; the reply says how many tokens that has cost.
+ */
 export function leasedChat(
   engine: EngineClient,
   turns: Turns,
@@ -15,6 +18,12 @@ export function leasedChat(
   return {
     async chat(_backend, request, signal) {
       let brokenOff = 0;
+      let lostTokens = 0;
+      let partial: ChatReply | null = null;
+      const lose = (answer: ChatReply | null) => {
+        lostTokens += partial?.completionTokens ?? 0;
+        partial = answer;
+      };
       const { reply, ...turn } = await takeTurn<ChatReply>(
         turns,
         {
@@ -23,18 +32,26 @@ export function leasedChat(
           async call({ backend, weightVersion, stopped }, index, callSignal) {
             const requestId = index === 0 ? request.requestId : `${request.requestId}.c${index}`;
             const either = AbortSignal.any([callSignal, stopped]);
-            const asked = { ...request, ...saltOf(backend, weightVersion), requestId };
+            const onPartial = (part: ChatReply) => {
+              lose({ ...part, weightVersion, backendId: backend.id });
+            };
+            const asked = { ...request, ...saltOf(backend, weightVersion), requestId, onPartial };
             const answer = await engine.chat(backend, asked, either);
             const { finishReason, promptTokens, completionTokens: sampled } = answer;
             const contextTokens = promptTokens === null ? null : promptTokens + (sampled ?? 0);
             const over = finishReason !== "abort" || ++brokenOff >= MAX_BROKEN_OFF;
             const usage = { contextTokens, sampledTokens: sampled ?? 0, load: null };
+            if (!over) lose(answer);
             return { reply: { ...answer, weightVersion }, over, usage };
           },
         },
         signal,
-      );
-      return { ...reply, ...turn };
+      ).catch((error) => {
+        if (partial) request.onPartial?.({ ...(partial as ChatReply), lostTokens });
+        throw error;
+      });
+      lose(null);
+      return { ...reply, ...turn, lostTokens };
     },
   };
 }

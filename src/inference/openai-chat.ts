@@ -24,16 +24,34 @@ export function openAiChat(limits: RetryLimits = RETRY_LIMITS): EngineClient & D
       const headers = { "X-Session-ID": sessionId, "X-SMG-Routing-Key": sessionId };
       const ask = (sampling: Sampling) => {
         const body = bodyOf(backend, { ...request, sampling });
-        const call = { endpoint, headers, body, requestId, timeoutMs, maxReplyBytes };
+        const onPartial = (value: unknown, tokens: number) => {
+          const partial = readPartial(endpoint.shown, value);
+          if (!partial) return;
+          const completionTokens = partial.completionTokens ?? tokens;
+          const durationMs = performance.now() - startMs;
+          request.onPartial?.({ ...partial, completionTokens, durationMs });
+        };
+        const call = { endpoint, headers, body, requestId, timeoutMs, maxReplyBytes, onPartial };
         return calls.ask(call, stallMs, signal);
       };
-      const { value, firstTokenMs } = await withinContext(ask, request.sampling);
+      const { value, tokens, firstTokenMs } = await withinContext(ask, request.sampling);
       const reply = readChatReply(endpoint.shown, value);
+      // An engine that breaks off an answer does not count it.
+      if (reply.finishReason === "abort") reply.completionTokens ??= tokens;
       if (givesIds(backend)) reply.tokens = readChatTokens(endpoint.shown, value);
       return { ...reply, firstTokenMs, durationMs: performance.now() - startMs };
     },
     [Symbol.dispose]: () => calls[Symbol.dispose](),
   };
+}
+
+/** Why an answer was broken off matters more than a part of it that can't be read. */
+function readPartial(shown: string, value: unknown) {
+  try {
+    return { ...readChatReply(shown, value), finishReason: "abort" as const };
+  } catch {
+    return null;
+  }
 }
 
 /**

@@ -17,6 +17,8 @@ export class SessionEnds implements Disposable {
   readonly #connections = new Connections();
   readonly #ended = new AbortController();
   readonly #without = new Set<string>();
+  /** Of each backend that was told of one, the first time. */
+  readonly #first = new Map<string, Promise<void>>();
   #running = 0;
 
   /** Resolves, and never fails, when it was told, or was not to be told. */
@@ -25,6 +27,16 @@ export class SessionEnds implements Disposable {
     if (!profile || profile.kind === "openai" || this.#without.has(id)) return;
     if (this.#running >= MAX_AT_ONCE) return;
     this.#running++;
+    const told = this.#tell(backend, sessionId, this.#first.get(id));
+    if (!this.#first.has(id)) this.#first.set(id, told);
+    await told;
+    this.#running--;
+  }
+
+  /** After the first answer: of a whole group that ends one asks, where there is no such route. */
+  async #tell(backend: Backend, sessionId: string, first: Promise<void> | undefined) {
+    await first;
+    if (this.#without.has(backend.id)) return;
     const call = {
       ...{ endpoint: endpointOf(backend), method: "POST" as const, root: "root" as const },
       path: `/finish_session?session_id=${encodeURIComponent(sessionId)}`,
@@ -34,9 +46,7 @@ export class SessionEnds implements Disposable {
     try {
       await askEngine(this.#connections, call, NO_RETRIES, this.#ended.signal);
     } catch {
-      this.#without.add(id);
-    } finally {
-      this.#running--;
+      this.#without.add(backend.id);
     }
   }
 

@@ -67,6 +67,7 @@ export class Callbacks {
     const row = store.callbacks.row(seq);
     if (!row) return;
     const body = render(row);
+    await store.durable();
     const headers = signedHeaders(secret, row.id, body, clock.nowMs());
     const problem = await post(url, headers, body).then(
       (status) => (status >= 200 && status < 300 ? null : `HTTP ${status}`),

@@ -1,8 +1,8 @@
 import type { ClaimFilter, Store } from "../store/store.ts";
-import type { JobRow } from "../store/tables.ts";
+import type { WorkRow } from "../store/tables.ts";
 import type { ActiveJob } from "./parts.ts";
 
-type Queue = { client: string; busy: number; rows: JobRow[]; complete: boolean };
+type Queue = { client: string; busy: number; rows: WorkRow[]; complete: boolean };
 
 /** Beyond as many clients it forgets who was served when, which costs one round of strict order. */
 const MAX_REMEMBERED = 10_000;
@@ -21,17 +21,17 @@ export class FairShare {
     store: Store,
     active: ReadonlyMap<string, ActiveJob>,
     filter: Omit<ClaimFilter, "client">,
-  ): JobRow[] {
+  ): WorkRow[] {
     const clients = store.clientsWaiting(filter.stage);
     const [only] = clients;
     if (only === undefined) return [];
     if (clients.length === 1) return store.claimable({ ...filter, client: only });
     const queues = this.#queues(store, active, filter, clients);
-    const picked: JobRow[] = [];
+    const picked: WorkRow[] = [];
     while (picked.length < filter.limit) {
       const queue = this.#next(queues);
       if (!queue) break;
-      picked.push(queue.rows.shift() as JobRow);
+      picked.push(queue.rows.shift() as WorkRow);
       queue.busy++;
       this.#serve(queue.client);
       if (queue.rows.length === 0 && !queue.complete) refill(store, queue, filter, picked);
@@ -82,7 +82,7 @@ function refill(
   store: Store,
   queue: Queue,
   filter: Omit<ClaimFilter, "client">,
-  picked: JobRow[],
+  picked: WorkRow[],
 ): void {
   const taken = new Set(picked.map(({ seq }) => seq));
   const rows = store.claimable({ ...filter, client: queue.client });

@@ -1,5 +1,5 @@
 import type { NewJob } from "../jobs/job.ts";
-import type { NewRow } from "../store/job-table.ts";
+import type { NewRow } from "../store/new-jobs.ts";
 import type { GroupRow } from "../store/tables.ts";
 import type { Submission } from "./parts.ts";
 

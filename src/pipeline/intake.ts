@@ -1,7 +1,8 @@
 import { ServiceError } from "../errors.ts";
 import { createJob, type Job } from "../jobs/job.ts";
+import type { NewJobRow } from "../store/new-jobs.ts";
 import type { Store } from "../store/store.ts";
-import type { SchedulerParts, Submission } from "./parts.ts";
+import type { Accepted, SchedulerParts, Submission } from "./parts.ts";
 
 type IntakeParts = Pick<SchedulerParts, "store" | "clock" | "settings" | "room"> & {
   /** Whether the service takes no more work because it is stopping. */
@@ -48,10 +49,28 @@ export class Intake {
     throw new ServiceError("queue_full", message, { mend: "submit again later" });
   }
 
-  insert({ job, row }: Submission): { seq: number; job: Job } {
+  /**
+   * Takes on those of `submissions` that are new, or none.
+   *
+   * @throws ServiceError as `admit`
+   */
+  submit(submissions: Submission[]): Accepted[] {
+    const fresh = this.admit(submissions);
+    const nowMs = this.#parts.clock.nowMs();
+    const accepted = submissions.map((one) => {
+      const job = fresh.has(one) ? createJob(one.job, nowMs) : null;
+      return { id: one.job.id, created: job !== null, job, row: one.row };
+    });
+    this.#parts.store.insertJobs(accepted.filter(({ job }) => job !== null) as NewJobRow[]);
+    for (const { job } of accepted) if (job) this.#parts.tell(job);
+    return accepted;
+  }
+
+  /** A job of the service's own, for which there is room. Returns its `seq`. */
+  insert({ job, row }: Submission): number {
     const created = createJob(job, this.#parts.clock.nowMs());
     this.#parts.tell(created);
-    return { seq: this.#parts.store.insertJob(created, row), job: created };
+    return this.#parts.store.insertJob(created, row);
   }
 }
 

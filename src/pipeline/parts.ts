@@ -4,9 +4,9 @@ import type { FromTurn, ToTurn } from "../inference/turn-messages.ts";
 import type { Job, NewJob, Stage } from "../jobs/job.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { SandboxHandle } from "../sandbox/sandbox.ts";
-import type { NewRow } from "../store/job-table.ts";
+import type { NewRow } from "../store/new-jobs.ts";
 import type { Store } from "../store/store.ts";
-import type { JobRow } from "../store/tables.ts";
+import type { WorkRow } from "../store/tables.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { PoolWorker, SpawnWorker } from "./pool.ts";
 
@@ -67,6 +67,8 @@ export type SchedulerSettings = {
   carryLimitMs: number;
   /** How long a worker has to confirm an end before its sandbox, and then its thread, is killed. */
   cancelGraceMs: number;
+  /** Crashes of the service or of its thread that a job survives with others beside it. */
+  maxCrashes?: number;
   /** How long a thread may give no sign of life before it is replaced. */
   stallMs?: number;
 };
@@ -96,7 +98,7 @@ export type ActiveJob = {
   readonly seq: number;
   readonly client: string;
   /** As it was when this stage, or one before it, began; for what does not change in an attempt. */
-  readonly row: JobRow;
+  readonly row: WorkRow;
   job: Job;
   readonly usesSandbox: boolean;
   /** What its sandbox is made from; empty: the service's default. */

@@ -4,13 +4,14 @@ import { transition } from "../jobs/transitions.ts";
 import type { SandboxHandle } from "../sandbox/sandbox.ts";
 import type { JobResult } from "../store/job-table.ts";
 import { toJob } from "../store/rows.ts";
-import type { JobRow } from "../store/tables.ts";
+import type { WorkRow } from "../store/tables.ts";
 import { FairShare } from "./fair-share.ts";
 import type { ImageGate } from "./image-gate.ts";
 import type { Parking } from "./parking.ts";
 import type { ActiveJob, SchedulerParts } from "./parts.ts";
 import type { Pauses } from "./pauses.ts";
 import type { Pool } from "./pool.ts";
+import type { Suspects } from "./suspects.ts";
 import type { WarmPool } from "./warm-pool.ts";
 
 type SlotParts = Pick<SchedulerParts, "store" | "clock" | "backends" | "settings" | "room"> & {
@@ -20,9 +21,12 @@ type SlotParts = Pick<SchedulerParts, "store" | "clock" | "backends" | "settings
   pauses: Pauses;
   images: ImageGate;
   warm: WarmPool;
+  suspects: Suspects;
   /** Of a job's change, once it is durable. */
   tell(job: Job): void;
 };
+
+const LATER_FIRST: Record<Stage, number> = { eval: 0, run: 1, init: 2 };
 
 /** Which waiting jobs get the free slots; inside a tick only. */
 export class Slots {
@@ -35,6 +39,7 @@ export class Slots {
 
   /** Later stages first: what has begun is finished before more is begun. */
   fill(): void {
+    if (this.#holdForOne()) return;
     // Jobs that have to wait for their image may have kept others out of the list.
     while (this.#fillStage("eval")) {}
     this.#fillStage("run");
@@ -44,9 +49,26 @@ export class Slots {
     this.#parts.warm.tend(starting, this.#parts.settings.maxSandboxesAhead - ahead);
   }
 
+  /** A job that has to be alone waits until nothing is active. Returns whether nothing else is to start. */
+  #holdForOne(): boolean {
+    const { suspects, store, active, backends, images } = this.#parts;
+    const alone = suspects.alone();
+    if (alone.length === 0) return false;
+    if (alone.some((id) => active.has(id))) return true;
+    const ready = alone
+      .flatMap((id) => store.workById(id) ?? [])
+      .filter((row) => row.state === "pending" && row.not_before_ms === null)
+      .filter((row) => row.stage !== "run" || !row.needs_backend || backends.available());
+    const [row] = ready.toSorted((a, b) => LATER_FIRST[a.stage] - LATER_FIRST[b.stage]);
+    if (!row || active.size > 0) return row !== undefined;
+    const next = this.#needsImage(row) ? images.enter(row.image ?? "", row.stage) : "start";
+    if (next !== "wait") this.#claim(row, next === "fetch");
+    return true;
+  }
+
   /** Returns whether more jobs are barred than before. */
   #fillStage(stage: Stage): boolean {
-    const { store, pools, images, backends, active } = this.#parts;
+    const { store, pools, images, backends, active, suspects } = this.#parts;
     const isInit = stage === "init";
     const limit = pools[stage].freeSlots() + images.fetching(stage);
     if (limit <= 0) return false;
@@ -57,6 +79,7 @@ export class Slots {
     const filter = { stage, limit, sandbox, backend, barred };
     for (const row of this.#share.candidates(store, active, filter)) {
       if (row.uses_sandbox && starts <= 0) continue;
+      if (!suspects.mayJoin(row.id, active)) continue;
       const next = this.#needsImage(row) ? images.enter(row.image ?? "", stage) : "start";
       if (next === "wait") continue;
       // Each that is placed may take the room of the next.
@@ -68,7 +91,7 @@ export class Slots {
   }
 
   /** Whether the stage starts a sandbox. EVAL's fresh one may have been started while RUN ended. */
-  #needsImage(row: JobRow): boolean {
+  #needsImage(row: WorkRow): boolean {
     if (row.stage === "init") return row.uses_sandbox === 1;
     const startsFresh = row.stage === "eval" && row.eval_from_record === 2;
     return startsFresh && !this.#parts.parking.has(row.id);
@@ -128,14 +151,14 @@ export class Slots {
     return true;
   }
 
-  #claim(row: JobRow, fetching: boolean): void {
+  #claim(row: WorkRow, fetching: boolean): void {
     const waiting = toJob(row);
     this.#start(row, waiting, waiting, {}, this.#parts.parking.take(row.id), fetching);
   }
 
   /** @param from the job as its row has it, and `waiting` as it waits */
   #start(
-    row: JobRow,
+    row: WorkRow,
     from: Job,
     waiting: Job,
     result: JobResult,
@@ -196,7 +219,7 @@ export class Slots {
   }
 
   /** Rollouts of the same instance are a group. */
-  #placeOf(row: JobRow): Backend {
+  #placeOf(row: WorkRow): Backend {
     const { id: jobId, seq: ordinal, backend_id: preferredId, instance, group_seq } = row;
     const group = group_seq === null ? Bun.hash(instance).toString(36) : `group ${group_seq}`;
     return this.#parts.backends.acquire({ jobId, ordinal, group, preferredId });

@@ -69,25 +69,42 @@ export class Ticker {
   }
 
   #tick(): void {
+    // What comes while the disk works is written by one commit: its sync has to wait for the disk anyway.
+    const { syncing } = this.#options.store;
+    if (syncing !== null) {
+      syncing.then(
+        () => setImmediate(() => this.#tick()),
+        (error) => this.#fail(this.#take(), error),
+      );
+      return;
+    }
     if (!this.#hasRoom()) return;
-    this.#planned = false;
-    this.#bytes = 0;
-    const operations = this.#operations;
-    this.#operations = [];
+    const operations = this.#take();
     try {
       this.#options.store.transaction(() => {
         for (const operation of operations) this.#perform(operation);
         this.#options.fillSlots();
       });
     } catch (error) {
-      for (const operation of operations) operation.fail(error);
-      this.#options.onFatal(error);
+      this.#fail(operations, error);
       return;
     }
+    this.#options.store.durable()?.catch(this.#options.onFatal);
     const effects = this.#afterCommit;
     this.#afterCommit = [];
     for (const effect of effects) effect();
     this.#options.send();
+  }
+
+  #take(): Operation[] {
+    this.#planned = false;
+    this.#bytes = 0;
+    return this.#operations.splice(0);
+  }
+
+  #fail(operations: Operation[], error: unknown): void {
+    for (const operation of operations) operation.fail(error);
+    this.#options.onFatal(error);
   }
 
   /** Where there is none it is asked again later; a data folder that is gone ends the service. */

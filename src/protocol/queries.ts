@@ -2,6 +2,7 @@ import { z } from "zod";
 import { STATES } from "../jobs/job.ts";
 import { labelQuery, labelsSchema } from "./labels.ts";
 import { rolloutIdSchema } from "./rollout.ts";
+import { trajectoryQuery } from "./trajectory-view.ts";
 
 /** The longest that a request may wait for a job. Units: milliseconds. */
 const MAX_WAIT_MS = 600_000;
@@ -32,7 +33,9 @@ export const listQuery = z.strictObject({
 });
 
 /** A page of rollouts whose trajectories are wanted. */
-export const trajectoriesQuery = listQuery.omit({ wait_ms: true });
+export const trajectoriesQuery = listQuery.omit({ wait_ms: true }).extend(trajectoryQuery);
+
+export const oneTrajectoryQuery = z.strictObject(trajectoryQuery);
 
 /** Of a cancel of many: a label has to be named, so that nobody ends everything by leaving it out. */
 export const cancelQuery = z.strictObject({

@@ -1,6 +1,6 @@
 import { Packr } from "msgpackr/pack";
-import type { Trajectory } from "../trajectory/record.ts";
 import { logprobArray } from "./logprob-array.ts";
+import type { TrajectoryView } from "./trajectory-view.ts";
 
 /**
  * Numbers as they lie in memory, little-endian. `dtype` is NumPy's name; in Python's `array` module `<u4` is
@@ -15,7 +15,7 @@ const packr = new Packr({ useRecords: false, variableMapSize: true });
  * A trajectory in msgpack: the fields of the JSON form, of which `ids` and `logprobs` of each segment are
  * `PackedNumbers`.
  */
-export function trajectoryToMsgpack(trajectory: Trajectory): Uint8Array {
+export function trajectoryToMsgpack(trajectory: TrajectoryView): Uint8Array {
   const segments = trajectory.segments.map(({ ids, logprobs, ...segment }) => ({
     ...segment,
     ids: { dtype: "<u4", data: bytes(Uint32Array.from(ids)) },

@@ -1,8 +1,9 @@
 import { create, type DescMessage, type Message, toBinary } from "@bufbuild/protobuf";
-import type { TokenSegment, Trajectory } from "../trajectory/record.ts";
+import type { TokenSegment } from "../trajectory/record.ts";
 import { logprobArray } from "./logprob-array.ts";
 import { readProto } from "./proto-file.ts";
 import protoText from "./rollout.proto" with { type: "text" };
+import type { TrajectoryView } from "./trajectory-view.ts";
 
 export { protoText };
 
@@ -16,8 +17,8 @@ export function trajectorySchema(): DescMessage {
 }
 
 /** A trajectory as `rolloutd.v1.Trajectory`; see `rolloutd schema proto`. */
-export function trajectoryToProtobuf(trajectory: Trajectory): Uint8Array {
-  const { segments, tools, messages, ...rest } = trajectory;
+export function trajectoryToProtobuf(trajectory: TrajectoryView): Uint8Array {
+  const { segments, tools = [], messages = [], ...rest } = trajectory;
   const fields = {
     ...rest,
     segments: segments.map(segmentFields),

@@ -9,7 +9,7 @@ import {
   type State,
 } from "../jobs/job.ts";
 import { readLife } from "../jobs/life.ts";
-import type { NewRow } from "../store/job-table.ts";
+import type { NewRow } from "../store/new-jobs.ts";
 import type { JobRow } from "../store/tables.ts";
 import type { Outcome } from "../trajectory/record.ts";
 import type { Verdict } from "../verifiers/verdict.ts";

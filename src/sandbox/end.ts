@@ -118,17 +118,22 @@ function removeInTurn(path: string): Promise<void> {
  * @returns who could not be killed
  */
 async function killRest(handle: SandboxHandle, followers: KnownProcess[]): Promise<number[]> {
+  const stopMs = performance.now() + KILL_MS;
   // The proof reads all of /proc. While those die who are known it would say only that they do.
   let haveEnded = await processEnds(knownOf(handle), KNOWN_MS);
-  let left: number[] = [];
-  await until(KILL_MS, async () => {
+  for (;;) {
     if (!haveEnded) followers.push(...killKnown(handle));
-    haveEnded = false;
-    left = await remaining(handle, followers);
+    const left = await remaining(handle, followers);
+    if (left.length === 0 || performance.now() > stopMs) return left;
     for (const pid of left) if (pid !== handle.holderPid) killProcess(pid);
-    return left.length === 0;
-  });
-  return left;
+    await processEnds(left.flatMap(known), KNOWN_MS);
+    haveEnded = false;
+  }
+}
+
+function known(pid: number): KnownProcess[] {
+  const startTime = processStartTime(pid);
+  return startTime === null ? [] : [{ pid, startTime }];
 }
 
 /** Lets its image be removed, though it may run. */

@@ -1,9 +1,10 @@
+import { rmSync } from "node:fs";
 import { mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { bootId, killProcess } from "../lib/proc.ts";
 import { ProcessLook } from "../lib/process-look.ts";
 import { removeTree } from "../lib/remove-tree.ts";
-import { moveToTrash, readRecord, trashOf } from "./directory.ts";
+import { ENDED_FILE, moveToTrash, readRecord, trashOf } from "./directory.ts";
 import { endSandbox } from "./end.ts";
 
 export type Reaped = {
@@ -32,6 +33,8 @@ export async function reapSandboxes(root: string): Promise<Reaped> {
     if (record?.bootId === boot) {
       // Before the end: it kills these too, but would not say so.
       reaped.killed.push(...new ProcessLook().mounting(name));
+      // Who was at it is gone, so that nobody need wait for it.
+      rmSync(join(dir, ENDED_FILE), { force: true });
       // The descriptor was the predecessor's.
       const handle = { ...record.handle, dir, controlFd: -1 };
       const { survivors, removed } = await endSandbox(handle, { graceMs: 0 });

@@ -1,9 +1,11 @@
 import { ServiceError } from "../errors.ts";
+import { expectJsonBody } from "./body-type.ts";
 
 const UTF8 = new TextDecoder("utf-8", { fatal: true });
 
-/** Reads a JSON body of bounded size. @throws ServiceError `body_too_large`, `bad_json` */
+/** Reads a JSON body of bounded size. @throws ServiceError `unsupported_body`, `body_too_large`, `bad_json` */
 export async function readJson(request: Request, maxBytes: number): Promise<unknown> {
+  expectJsonBody(request.headers);
   const text = await readText(request, maxBytes);
   try {
     return JSON.parse(text);

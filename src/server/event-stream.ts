@@ -85,6 +85,7 @@ export class EventStream {
       text = this.#next();
       if (!woken && text === "") text = ": still here\n\n";
     }
+    await this.#parts.store.durable();
     if (this.#ended.signal.aborted) return;
     this.#offeredMs = performance.now();
     controller.enqueue(encode(text));

@@ -27,13 +27,14 @@ export type Address = {
   maxRequests: number;
   /** Silence after which a connection is closed; requests that wait for a job are exempt. */
   idleTimeoutS?: number;
+  /** Resolves when all that an answer may tell would survive a power cut; null where it would already. */
+  durable(): Promise<void> | null;
 };
 
 const IDLE_TIMEOUT_S = 30;
 
 /**
  * Serves the same routes over TCP and over a Unix socket that only this user can open.
- *
  * @throws ServiceError `data_dir_unusable`, `data_dir_in_use`, `invalid_field`
  */
 export async function listen(app: Hono<ServerEnv>, address: Address): Promise<Listening> {
@@ -53,6 +54,7 @@ export async function listen(app: Hono<ServerEnv>, address: Address): Promise<Li
         };
         const closeIfStuck = () => server.timeout(request, 1);
         const response = await app.fetch(request, { keepOpen, closeIfStuck, client });
+        await address.durable();
         // Only the wait is exempt: a client that does not take its answer is no longer waiting.
         if (kept && !isStream(response)) server.timeout(request, idleTimeoutS);
         return response;

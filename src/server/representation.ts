@@ -2,12 +2,13 @@ import { gzipSync } from "node:zlib";
 import { ServiceError } from "../errors.ts";
 import { trajectoryToMsgpack } from "../protocol/trajectory-msgpack.ts";
 import { trajectoryToProtobuf } from "../protocol/trajectory-protobuf.ts";
+import { type TrajectoryQuery, viewTrajectory } from "../protocol/trajectory-view.ts";
 
 type Form = {
   type: string;
   /** The names by which clients ask for it. */
   names: string[];
-  encode(record: string): Uint8Array;
+  encode(record: string, query: TrajectoryQuery): Uint8Array;
   /** Of many in one body, one after the other. */
   many: { type: string; frame(encoded: Uint8Array): Uint8Array[] };
 };
@@ -23,19 +24,20 @@ const FORMS: Form[] = [
       "application/jsonl",
       "application/x-ndjson",
     ],
-    encode: (record) => Buffer.from(record),
+    encode: (record, query) =>
+      Buffer.from(query.messages ? record : JSON.stringify(viewTrajectory(record, query))),
     many: { type: "application/jsonl", frame: (line) => [line, NEWLINE] },
   },
   {
     type: "application/msgpack",
     names: ["application/msgpack", "application/x-msgpack", "application/vnd.msgpack"],
-    encode: (record) => trajectoryToMsgpack(JSON.parse(record)),
+    encode: (record, query) => trajectoryToMsgpack(viewTrajectory(record, query)),
     many: { type: "application/msgpack", frame: (value) => [value] },
   },
   {
     type: "application/x-protobuf",
     names: ["application/x-protobuf", "application/protobuf", "application/vnd.google.protobuf"],
-    encode: (record) => trajectoryToProtobuf(JSON.parse(record)),
+    encode: (record, query) => trajectoryToProtobuf(viewTrajectory(record, query)),
     many: {
       type: "application/x-protobuf",
       frame: (message) => [varint(message.byteLength), message],
@@ -56,9 +58,13 @@ const NEWLINE = Buffer.from("\n");
 const MIN_COMPRESSED = 1024;
 
 /** A stored trajectory in the form and coding that the request accepts. @throws ServiceError `not_acceptable` */
-export function trajectoryResponse(request: Request, record: string): Response {
+export function trajectoryResponse(
+  request: Request,
+  record: string,
+  query: TrajectoryQuery,
+): Response {
   const form = formFor(request);
-  const body = form.encode(record);
+  const body = form.encode(record, query);
   const headers = new Headers({ "content-type": form.type, vary: "accept, accept-encoding" });
   const coding = codingFor(request);
   const compress = body.byteLength < MIN_COMPRESSED ? undefined : CODINGS[coding ?? ""];
@@ -76,15 +82,16 @@ export function trajectoryResponse(request: Request, record: string): Response {
  */
 export function trajectoriesResponse(
   request: Request,
-  records: Iterator<string>,
+  records: Iterator<string> | AsyncIterator<string>,
+  query: TrajectoryQuery,
   headers: Record<string, string>,
 ): Response {
   const { encode, many } = formFor(request);
   const body = new ReadableStream<Uint8Array>({
-    pull(controller) {
-      const { value, done } = records.next();
+    async pull(controller) {
+      const { value, done } = await records.next();
       if (done) return controller.close();
-      for (const part of many.frame(encode(value))) controller.enqueue(part);
+      for (const part of many.frame(encode(value, query))) controller.enqueue(part);
     },
   });
   const all = { ...headers, "content-type": many.type, vary: "accept, accept-encoding" };

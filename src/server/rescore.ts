@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { ServiceError } from "../errors.ts";
 import { readLife } from "../jobs/life.ts";
 import type { Submission } from "../pipeline/parts.ts";
-import type { JobRow } from "../store/tables.ts";
+import type { WorkRow } from "../store/tables.ts";
 
 /**
  * A job that begins with EVAL and scores again what RUN of another one recorded. The other job stays as it is, with
@@ -10,7 +10,7 @@ import type { JobRow } from "../store/tables.ts";
  *
  * @throws ServiceError `not_rescorable`
  */
-export function rescoreOf(row: JobRow, id: string, client: string): Submission {
+export function rescoreOf(row: WorkRow, id: string, client: string): Submission {
   const { outcome } = row;
   if (outcome === null) throw notRescorable(row, "has no outcome of RUN", "run it again");
   if (row.eval_from_record === 0) {
@@ -43,6 +43,6 @@ export function rescoreOf(row: JobRow, id: string, client: string): Submission {
   };
 }
 
-function notRescorable({ id }: JobRow, why: string, mend: string): ServiceError {
+function notRescorable({ id }: WorkRow, why: string, mend: string): ServiceError {
   return new ServiceError("not_rescorable", `rollout "${id}" ${why}`, { field: "id", mend });
 }

@@ -10,6 +10,9 @@ const LOCAL_DISK = "choose a folder on a local disk with --data-dir";
 /** Above this size a start takes the database as it is: a check would take longer than a start may. */
 const CHECKED_BYTES = 64 * 1024 * 1024;
 
+/** Beside the database; a folder's whole state is in both. */
+export const LOG_FILE = "rolloutd.db-wal";
+
 const DAMAGE = ["SQLITE_CORRUPT", "SQLITE_NOTADB"];
 
 /**

@@ -72,9 +72,9 @@ export class GroupStore {
 
   /** Its rollouts in the order in which they were begun; the last one of a sample stands for it. */
   members(seq: number): JobRow[] {
-    const { job_seq, ...body } = getTableColumns(jobBodies);
+    const { job_seq, priority, labels, outcome } = jobBodies;
     return this.#db
-      .select({ ...getTableColumns(jobs), ...body })
+      .select({ ...getTableColumns(jobs), priority, labels, outcome })
       .from(jobs)
       .innerJoin(jobBodies, eq(job_seq, jobs.seq))
       .where(sql`${jobs.group_seq} = (SELECT ${seq})`)

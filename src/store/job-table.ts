@@ -1,9 +1,9 @@
 import type { Database } from "bun:sqlite";
 import { isFinal, type Job } from "../jobs/job.ts";
 import { writeLife } from "../jobs/life.ts";
-import { queueKey } from "../jobs/queue-key.ts";
 import type { Verdict } from "../verifiers/verdict.ts";
-import type { JobRow } from "./tables.ts";
+import { type NewJobRow, NewJobs } from "./new-jobs.ts";
+import type { JobRow, WorkRow } from "./tables.ts";
 
 /** What a stage leaves in the row besides the job's life. Absent: unchanged. */
 export type JobResult = {
@@ -16,43 +16,17 @@ export type JobResult = {
   verdict?: Verdict;
 };
 
-export type NewRow = {
-  bodySha256: string;
-  taskKind: string;
-  /** Whether INIT makes a sandbox for the agent. */
-  usesSandbox: boolean;
-  /** Whether EVAL works in a fresh sandbox. */
-  scoredInFresh?: boolean;
-  needsBackend: boolean;
-  /** The image that its sandbox is made from; null: the service's default. */
-  image: string | null;
-  instance: string;
-  options: string;
-  /** Of a job that begins with EVAL: what another job's RUN left, and that job's id. */
-  rescore?: { of: string; outcome: string };
-  /** Where the job is a sample of a group. */
-  member?: { groupSeq: number; sample: number };
-  /** Who submitted it; the service's own work has none. */
-  client?: string;
-  priority?: number;
-  labels?: Record<string, string>;
-  /** How long its client may be silent before it is cancelled. Units: milliseconds. */
-  leaseMs?: number;
-  callbackUrl?: string;
-};
-
 /**
  * A `JobRow`, as all statements that give one begin. What they are looked up by is `(SELECT ?)` and not `?`: SQLite
  * here has STAT4, and prepares a join or a range anew for each value that its plan could depend on.
  */
 export const SELECT_JOB = `
-  SELECT jobs.*, body_sha256, instance, options, priority, labels, outcome
-  FROM jobs JOIN job_bodies ON job_seq = seq`;
+  SELECT jobs.*, priority, labels, outcome FROM jobs JOIN job_bodies ON job_seq = seq`;
 
-function evalNeeds({ evalFromRecord }: Job, { scoredInFresh }: NewRow): number {
-  if (!evalFromRecord) return 0;
-  return scoredInFresh ? 2 : 1;
-}
+/** The same for a `WorkRow`. */
+export const SELECT_WORK = `
+  SELECT jobs.*, priority, labels, outcome, instance, options
+  FROM jobs JOIN job_bodies ON job_seq = seq`;
 
 /**
  * The rows of jobs. Everything that happens to a job passes here, so the statements are SQLite's own and prepared
@@ -60,13 +34,19 @@ function evalNeeds({ evalFromRecord }: Job, { scoredInFresh }: NewRow): number {
  */
 export class JobTable {
   readonly #statements;
+  readonly #new: NewJobs;
 
   constructor(db: Database) {
     this.#statements = prepare(db);
+    this.#new = new NewJobs(db);
   }
 
   byId(id: string): JobRow | null {
     return this.#statements.byId.get(id);
+  }
+
+  workById(id: string): WorkRow | null {
+    return this.#statements.workById.get(id);
   }
 
   bySeq(seq: number): JobRow | null {
@@ -86,45 +66,9 @@ export class JobTable {
     return this.#statements.bodyOf.get(id)?.body_sha256 ?? null;
   }
 
-  /** A job as `createJob` made it. Returns its `seq`. */
-  insert(job: Job, row: NewRow): number {
-    const { client = "", priority = 0, leaseMs = null, member, rescore } = row;
-    const { lastInsertRowid } = this.#statements.insert.run(
-      job.id,
-      row.taskKind,
-      row.usesSandbox ? 1 : 0,
-      row.needsBackend ? 1 : 0,
-      row.image,
-      evalNeeds(job, row),
-      client,
-      queueKey(job.createdMs, priority),
-      job.stage,
-      job.createdMs,
-      job.deadlineMs,
-      writeLife(job),
-      member?.groupSeq ?? null,
-      member?.sample ?? null,
-      rescore?.of ?? null,
-      leaseMs,
-      leaseMs === null ? null : job.createdMs + leaseMs,
-      row.callbackUrl ?? null,
-    );
-    const seq = Number(lastInsertRowid);
-    this.#statements.insertBody.run(
-      seq,
-      row.bodySha256,
-      row.instance,
-      row.options,
-      priority,
-      row.labels ? JSON.stringify(row.labels) : null,
-      rescore?.outcome ?? null,
-    );
-    if (row.labels) {
-      for (const [name, value] of Object.entries(row.labels)) {
-        this.#statements.label.run(name, value, seq);
-      }
-    }
-    return seq;
+  /** Returns their `seq`s, which follow each other. */
+  insert(news: NewJobRow[]): number[] {
+    return this.#new.insert(news);
   }
 
   /** @param finishedSeq its position in the order of finishing, where it is over */
@@ -180,6 +124,7 @@ function prepare(db: Database) {
   const write = (sql: string) => db.query<never, Value[]>(sql);
   return {
     byId: db.query<JobRow, [string]>(`${SELECT_JOB} WHERE id = (SELECT ?)`),
+    workById: db.query<WorkRow, [string]>(`${SELECT_WORK} WHERE id = (SELECT ?)`),
     bySeq: db.query<JobRow, [number]>(`${SELECT_JOB} WHERE seq = (SELECT ?)`),
     bodyOf: db.query<{ body_sha256: string }, [string]>(
       "SELECT body_sha256 FROM jobs JOIN job_bodies ON job_seq = seq WHERE id = (SELECT ?)",
@@ -190,14 +135,6 @@ function prepare(db: Database) {
     tokens: db.query<Pick<JobRow, "sampled_tokens">, [string]>(
       "SELECT sampled_tokens FROM jobs WHERE id = ?",
     ),
-    insert: write(
-      `INSERT INTO jobs (id, task_kind, uses_sandbox, needs_backend, image, eval_from_record, client,
-         queue_key, stage, state, attempt, crashes, created_ms, since_ms, deadline_ms, life, group_seq,
-         sample, rescore_of, lease_ms, lease_until_ms, callback_url)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'pending', 1, 0, ?10, ?10, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    ),
-    insertBody: write("INSERT INTO job_bodies VALUES (?, ?, ?, ?, ?, ?, ?)"),
-    label: write("INSERT INTO labels (name, value, job_seq) VALUES (?, ?, ?)"),
     life: write(
       `UPDATE jobs SET stage = ?, state = ?, attempt = ?, crashes = ?, ending = ?, since_ms = ?,
          stage_deadline_ms = ?, not_before_ms = ?, life = ? WHERE seq = ?`,

@@ -55,7 +55,7 @@ function look(db: Database, filter: ListFilter, scanRows: number): ListPage {
   };
 }
 
-function chooseWalk({ order, labels = {}, states, taskKind }: ListFilter): Walk {
+function chooseWalk({ order, labels = {}, states }: ListFilter): Walk {
   if (order === "finished") {
     return { from: "jobs WHERE finished_seq IS NOT NULL", position: "finished_seq", values: [] };
   }
@@ -73,13 +73,6 @@ function chooseWalk({ order, labels = {}, states, taskKind }: ListFilter): Walk 
   if (states?.length === 1) {
     const from = "jobs INDEXED BY jobs_final WHERE finished_ms IS NOT NULL AND state = (SELECT ?)";
     return { from, position, values: states };
-  }
-  if (taskKind !== undefined) {
-    return {
-      from: "jobs INDEXED BY jobs_kind WHERE task_kind = (SELECT ?)",
-      position,
-      values: [taskKind],
-    };
   }
   return { from: "jobs WHERE true", position, values: [] };
 }

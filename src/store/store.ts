@@ -1,19 +1,22 @@
 import type { Database } from "bun:sqlite";
+import { join } from "node:path";
 import { and, asc, eq, gt, isNotNull, isNull, lte, sql } from "drizzle-orm";
 import { type BunSQLiteDatabase, drizzle } from "drizzle-orm/bun-sqlite";
 import type { Job, Stage } from "../jobs/job.ts";
 import { isFinal } from "../jobs/job.ts";
 import { BatchStore } from "./batch-store.ts";
 import { CallbackTable } from "./callbacks.ts";
-import { closeDatabase, openDatabase } from "./database.ts";
+import { closeDatabase, LOG_FILE, openDatabase } from "./database.ts";
 import { GroupEventLog } from "./group-events.ts";
 import { GroupRetention } from "./group-retention.ts";
 import { GroupStore } from "./group-store.ts";
 import { InstanceStore } from "./instance-store.ts";
 import { JobCounts } from "./job-counts.ts";
-import { type JobResult, JobTable, type NewRow, SELECT_JOB } from "./job-table.ts";
+import { type JobResult, JobTable, SELECT_JOB, SELECT_WORK } from "./job-table.ts";
 import { LeaseTable } from "./leases.ts";
 import { type ListFilter, type ListPage, listJobs } from "./listing.ts";
+import { LogSync, type SyncFile } from "./log-sync.ts";
+import type { NewJobRow, NewRow } from "./new-jobs.ts";
 import { PastTurnsTable } from "./past-turns.ts";
 import { PausedTable } from "./paused-table.ts";
 import { Retention } from "./retention.ts";
@@ -24,6 +27,7 @@ import {
   type JobRow,
   jobs,
   trajectories,
+  type WorkRow,
   weightPause,
   weightVersions,
 } from "./tables.ts";
@@ -44,13 +48,14 @@ const MAX_RESCORES = 1000;
 
 /**
  * All that is durable. One connection, on the main thread; every method is synchronous, and writes happen
- * inside `transaction`.
+ * inside `transaction`. What is committed survives the process at once, and a power cut after `durable`.
  */
 export class Store implements Disposable {
   readonly #raw: Database;
   readonly #db: BunSQLiteDatabase;
   readonly #statements;
   readonly #jobs: JobTable;
+  readonly #logSync: LogSync;
   readonly groups: GroupStore;
   readonly batches: BatchStore;
   readonly instances: InstanceStore;
@@ -66,8 +71,9 @@ export class Store implements Disposable {
   #finishedSeq: number;
 
   /** @param recover sets a damaged database aside instead of refusing it */
-  constructor(dataDir: string, recover = false) {
+  constructor(dataDir: string, recover = false, syncFile?: SyncFile) {
     this.#raw = openDatabase(dataDir, recover);
+    this.#logSync = new LogSync(this.#raw, join(dataDir, LOG_FILE), syncFile);
     this.#db = drizzle(this.#raw);
     this.#statements = prepareStatements(this.#raw);
     this.#jobs = new JobTable(this.#raw);
@@ -109,10 +115,28 @@ export class Store implements Disposable {
     }
   }
 
+  /**
+   * Resolves when all that is committed now would survive a power cut; null where it would already. Nobody outside
+   * the service may be shown what was read here before.
+   */
+  durable(): Promise<void> | null {
+    return this.#logSync.durable();
+  }
+
+  /** The sync that is under way, if any. It may not take along all that is committed. */
+  get syncing(): Promise<void> | null {
+    return this.#logSync.running;
+  }
+
   insertJob(job: Job, row: NewRow): number {
-    const seq = this.#jobs.insert(job, row);
-    this.counts.inserted(job);
-    return seq;
+    return this.insertJobs([{ job, row }])[0] as number;
+  }
+
+  /** Returns their `seq`s, which follow each other. */
+  insertJobs(news: NewJobRow[]): number[] {
+    const seqs = this.#jobs.insert(news);
+    for (const { job } of news) this.counts.inserted(job);
+    return seqs;
   }
 
   /** @param from the job as it was */
@@ -161,6 +185,11 @@ export class Store implements Disposable {
     return this.#jobs.byId(id);
   }
 
+  /** With its instance and options, which may be long. */
+  workById(id: string): WorkRow | null {
+    return this.#jobs.workById(id);
+  }
+
   jobBySeq(seq: number): JobRow | null {
     return this.#jobs.bySeq(seq);
   }
@@ -190,7 +219,7 @@ export class Store implements Disposable {
     return this.#statements.clientsWaiting.all(stage).map(({ client }) => client);
   }
 
-  claimable({ stage, client, limit, sandbox, backend, barred }: ClaimFilter): JobRow[] {
+  claimable({ stage, client, limit, sandbox, backend, barred }: ClaimFilter): WorkRow[] {
     const room = [sandbox ? 1 : 0, backend ? 1 : 0] as const;
     return this.#statements.claimable.all(stage, client, limit, ...room, JSON.stringify(barred));
   }
@@ -198,6 +227,11 @@ export class Store implements Disposable {
   /** Ids of waiting jobs whose time is over, at most a thousand. */
   pendingPastDeadline(nowMs: number): string[] {
     return this.#statements.pastDeadline.all(nowMs).map(({ id }) => id);
+  }
+
+  /** Unfinished jobs that have been active in so many crashes. */
+  inCrashes(least: number): { id: string; crashes: number }[] {
+    return this.#statements.inCrashes.all(least);
   }
 
   /** Unfinished jobs behind a position that can't stay as a service left them that died; at most 500. */
@@ -254,6 +288,7 @@ export class Store implements Disposable {
   }
 
   [Symbol.dispose](): void {
+    this.#logSync[Symbol.dispose]();
     closeDatabase(this.#raw);
   }
 }
@@ -283,7 +318,7 @@ const RECOVERABLE = `
 
 /** Waiting jobs of a client that may start, the first to go first; `?4` and `?5` say what there is room for. */
 const CLAIMABLE = `
-  ${SELECT_JOB}
+  ${SELECT_WORK}
   WHERE state = 'pending' AND not_before_ms IS NULL AND stage = (SELECT ?1) AND client = (SELECT ?2)
     AND (CASE ?1 WHEN 'init' THEN uses_sandbox = 0 WHEN 'eval' THEN eval_from_record < 2 ELSE 1 END
       OR (?4 AND coalesce(image, '') NOT IN (SELECT value FROM json_each(?6))))
@@ -305,7 +340,10 @@ function prepareStatements(db: Database) {
       "SELECT min(not_before_ms) AS due FROM jobs WHERE not_before_ms IS NOT NULL",
     ),
     pastDeadline: db.query<{ id: string }, [number]>(PAST_DEADLINE),
-    claimable: db.query<JobRow, [Stage, string, number, number, number, string]>(CLAIMABLE),
+    inCrashes: db.query<{ id: string; crashes: number }, [number]>(
+      "SELECT id, crashes FROM jobs INDEXED BY jobs_unfinished WHERE finished_ms IS NULL AND crashes >= (SELECT ?)",
+    ),
+    claimable: db.query<WorkRow, [Stage, string, number, number, number, string]>(CLAIMABLE),
     clientsWaiting: db.query<{ client: string }, [Stage]>(CLIENTS_WAITING),
     recoverable: db.query<JobHead, [number]>(RECOVERABLE),
     rescores: db.query<JobRow, [string, number]>(

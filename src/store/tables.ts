@@ -175,8 +175,10 @@ export const weightPause = sqliteTable("weight_pause", {
 /** What decides about a job. */
 export type JobHead = typeof jobs.$inferSelect;
 export type JobBody = typeof jobBodies.$inferSelect;
-/** All that is stored of a job, without its trajectory. */
-export type JobRow = JobHead & Omit<JobBody, "job_seq">;
+/** A job as it is shown, without what is long and shown to nobody. */
+export type JobRow = JobHead & Pick<JobBody, "priority" | "labels" | "outcome">;
+/** A job as its stages need it. */
+export type WorkRow = JobRow & Pick<JobBody, "instance" | "options">;
 export type BatchRow = typeof batches.$inferSelect;
 export type InstanceRow = typeof instances.$inferSelect;
 export type GroupRow = typeof groups.$inferSelect;

@@ -61,6 +61,11 @@ export type Turn = {
   logprobs_mode: LogprobsMode | null;
   /** For leave to call, which is not in `engine_ms`: weights change, or its backend has enough to do. */
   waited_ms: number;
+  /**
+   * Sampled and thrown away: answers by text that were broken off, and asked for anew. At least so many, as engines that are
+   * not streamed do not say; 0 by ids, where a turn goes on from what it has.
+   */
+  lost_tokens: number;
   tools: ToolRun[];
 };
 

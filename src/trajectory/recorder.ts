@@ -25,6 +25,8 @@ export type RecordedCall = {
   queueMs: number | null;
   /** Null where the reply was not streamed. */
   firstTokenMs: number | null;
+  /** In answers that were broken off and asked for anew. */
+  lostTokens?: number | undefined;
 };
 
 /**
@@ -81,6 +83,7 @@ export class Recorder {
       weight_spans: reply.weightSpans,
       logprobs_mode: reply.logprobsMode,
       waited_ms: Math.round(reply.waitedMs ?? 0),
+      lost_tokens: reply.lostTokens ?? 0,
       tools: [],
     };
     this.#trajectory.turns.push(turn);

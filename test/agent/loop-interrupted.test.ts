@@ -93,3 +93,14 @@ test("a message that the engine broke off is no answer, but is in the record", a
   expect((await failureOf(() => t.run())).code).toBe("engine_aborted");
   expect(t.conversation().at(-1)).toBe("assistant: It is \\boxed{4}");
 });
+
+test("what had come of an answer that was broken off for good is in the record, and no answer", async () => {
+  const down = new ServiceError("engine_unreachable", "the connection was lost");
+  const t = setup({ script: [calls(["think", {}]), () => Promise.reject(down)] });
+  t.engine.beforeFailure = { ...says("It is \\boxed{4}"), finishReason: "abort", lostTokens: 7 };
+  expect(await t.run().catch((error) => error)).toBe(down);
+  expect(t.conversation().at(-1)).toBe("assistant: It is \\boxed{4}");
+  const { turns, stop_reason } = t.trajectory();
+  expect(turns.at(-1)).toMatchObject({ finish_reason: "abort", lost_tokens: 7 });
+  expect(stop_reason).toBeNull();
+});

@@ -24,6 +24,7 @@ describe("a rollout ends", () => {
       weight_version: null,
       ...{ weight_spans: [], logprobs_mode: null },
       waited_ms: 0,
+      lost_tokens: 0,
     };
     expect(t.trajectory()).toEqual({
       version: 1,
@@ -221,6 +222,7 @@ test("every call of the model carries the whole conversation, and an id of its o
     stallMs: 0,
     maxReplyBytes: 5678,
     sessionId: "job-1",
+    onPartial: expect.any(Function),
   };
   const { messages, turns } = t.trajectory();
   expect(t.engine.requests).toEqual([

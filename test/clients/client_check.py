@@ -26,6 +26,16 @@ def sample(done):
     }
 
 
+def without_messages(trajectory, whole):
+    """What a client gets that trains on ids alone: the same numbers, and no text."""
+    assert trajectory.samples() == whole.samples() and trajectory.turns == whole.turns
+    assert "messages" not in trajectory.raw and "tools" not in trajectory.raw
+    try:
+        return trajectory.messages
+    except LookupError as error:
+        return "messages=False" in str(error)
+
+
 def requests(prefix):
     return [{"id": f"{prefix}-{index}", "instance": row} for index, row in enumerate(rows[:2])]
 
@@ -41,6 +51,14 @@ def blocking():
             client.submit({"id": "sync-one", "instance": {"data_source": "nothing"}})
         except rolloutd.RolloutdError as error:
             refused = [error.status, error.code, error.field]
+        with rolloutd.Client(server, messages=False) as light:
+            group = client.run_group(group_request("group"), advantages="rloo")
+            same = light.run_group(group_request("group"))
+            pairs = [(light.trajectory(done.id), done.trajectory)]
+            pairs += [(a.trajectory, b.trajectory) for a, b in zip(same.members, group.members)]
+            listed = next(iter(light.trajectories(limit=1)))
+            pairs.append((listed, client.trajectory(listed.raw["job_id"])))
+        assert all(without_messages(*pair) for pair in pairs)
         return {
             "reward": done.reward,
             "sample": sample(done),
@@ -53,7 +71,7 @@ def blocking():
             "trajectories": sorted(
                 trajectory.raw["job_id"] for trajectory in client.trajectories(order="finished")
             ),
-            "group": group_of(client.run_group(group_request("group"), advantages="rloo")),
+            "group": group_of(group),
             "batch": batch_of(client),
             "weights": weights_of(client),
         }
@@ -134,6 +152,8 @@ async def concurrent():
         group = await client.run_group(group_request("agroup"), advantages="grpo")
         whole = [one.raw["job_id"] async for one in client.trajectories(label="who:me", limit=1)]
         assert sorted(whole) == ["async-0", "async-1"], whole
+        async with rolloutd.AsyncClient(server, messages=False) as light:
+            assert without_messages(await light.trajectory(done[0].id), done[0].trajectory)
         async with client.new_weights("v2"):
             pass
         return {

@@ -71,7 +71,7 @@ describe("the Python client that the binary prints", () => {
         refused: [400, "unknown_task_kind", "rollouts[0].instance.data_source"],
         finished: ["sync-one", expect.stringMatching(/^sync-[01]$/)],
         backends: 1,
-        trajectories: ["sync-0", "sync-1", "sync-one"],
+        trajectories: ["group-0", "group-1", "sync-0", "sync-1", "sync-one"],
         group: [true, false, [1, 1], [0, 0]],
         batch: BATCH,
         weights: ["v1", null],

@@ -137,7 +137,7 @@ test("a router is told which session is over, and one that keeps none is told on
     const server = serve(status);
     const url = `http://127.0.0.1:${server.port}/v1`;
     const backend = { id: `b${status}`, url, model: "m", profile: profileOf("completions") };
-    for (const session of sessions) await ends.tell(backend, session);
+    await Promise.all(sessions.map((session) => ends.tell(backend, session)));
     await server.stop();
   };
   await tell(404, ["job 1", "job 2"]);

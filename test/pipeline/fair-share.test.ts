@@ -4,7 +4,7 @@ import { PRIORITY_STEP_MS } from "../../src/jobs/queue-key.ts";
 import { transition } from "../../src/jobs/transitions.ts";
 import { FairShare } from "../../src/pipeline/fair-share.ts";
 import type { ActiveJob } from "../../src/pipeline/parts.ts";
-import type { NewRow } from "../../src/store/job-table.ts";
+import type { NewRow } from "../../src/store/new-jobs.ts";
 import { toJob } from "../../src/store/rows.ts";
 import { Store } from "../../src/store/store.ts";
 import { LIMITS, ROW, STARTED } from "../support/jobs.ts";

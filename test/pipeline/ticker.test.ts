@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { Ticker } from "../../src/pipeline/ticker.ts";
 import { Store } from "../../src/store/store.ts";
+import { storeJob } from "../support/jobs.ts";
 import { tempDir } from "../support/temp-dir.ts";
 
 test("on a full disk what has happened waits to be booked, and is booked once there is room", async () => {
@@ -47,4 +48,47 @@ test("a data folder that is gone ends the service, and leaves nobody waiting for
   });
   ticker.enqueue(() => {});
   expect(await fatal.promise).toBe(gone);
+});
+
+test("a disk that does not take a commit ends the service, and nothing more is written", async () => {
+  using dir = tempDir();
+  const broken = new Error("EIO");
+  using store = new Store(dir.path, false, (_fd, done) => void setImmediate(() => done(broken)));
+  const fatal = Promise.withResolvers<unknown>();
+  const ticker = new Ticker({
+    store,
+    fillSlots: () => {},
+    send: () => {},
+    onFatal: fatal.resolve,
+  });
+  await ticker.operate(() => storeJob(store, "a", []));
+  expect(await ticker.operate(() => storeJob(store, "b", [])).catch((error) => error)).toBe(broken);
+  expect([await fatal.promise, store.jobById("b")]).toEqual([broken, null]);
+});
+
+test("what comes while the disk works is one commit", async () => {
+  using dir = tempDir();
+  const disk: ((error: null) => void)[] = [];
+  using store = new Store(dir.path, false, (_fd, done) => disk.push(done));
+  let commits = 0;
+  const ticker = new Ticker({
+    store,
+    fillSlots: () => {},
+    send: () => commits++,
+    onFatal: (error) => {
+      throw error;
+    },
+  });
+  const turn = () => new Promise((resolve) => setImmediate(resolve));
+  await ticker.operate(() => store.addWeightVersion({ version: "1", announced_ms: 1 }));
+  const before = commits;
+  const late = ["2", "3", "4"].map(async (version) => {
+    await turn();
+    return ticker.operate(() => store.addWeightVersion({ version, announced_ms: 1 }));
+  });
+  for (let index = 0; index < 10; index++) await turn();
+  expect(commits).toBe(before);
+  for (const done of disk.splice(0)) done(null);
+  await Promise.all(late);
+  expect(commits).toBe(before + 1);
 });

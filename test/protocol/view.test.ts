@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import type { JobLife } from "../../src/jobs/life.ts";
 import { type RolloutView, viewAccepted, viewRollout } from "../../src/protocol/view.ts";
-import type { NewRow } from "../../src/store/job-table.ts";
+import type { NewRow } from "../../src/store/new-jobs.ts";
 import { Store } from "../../src/store/store.ts";
 import type { JobRow } from "../../src/store/tables.ts";
 import { jobAfter, ROW } from "../support/jobs.ts";
@@ -22,12 +22,9 @@ const LIFE: JobLife = {
 const WAITING: JobRow = {
   seq: 7,
   id: "a",
-  body_sha256: "sha",
   task_kind: "math",
   uses_sandbox: 1,
   needs_backend: 1,
-  instance: "{}",
-  options: "{}",
   stage: "init",
   state: "pending",
   attempt: 1,

@@ -131,3 +131,15 @@ describe("reaper: records", () => {
     expect(readdirSync(root)).toEqual([]);
   });
 });
+
+test("an end that died with its predecessor halfway is taken over at once", async () => {
+  await using bundle = await setup("host");
+  const { handle } = await bundle.open();
+  writeFileSync(join(handle.dir, "ended"), "");
+  const beginMs = performance.now();
+  const reaped = await reapSandboxes(dirname(handle.dir));
+  expect(reaped.survivors).toEqual([]);
+  expect(await leftovers(handle)).toEqual([]);
+  // An end by somebody who is alive would be waited for, for 10 s.
+  expect(performance.now() - beginMs).toBeLessThan(5_000);
+});

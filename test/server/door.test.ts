@@ -30,7 +30,7 @@ async function setup(address: Partial<Address> & { tokens?: TokenFile | null } =
   });
   const listening = await listen(app, {
     ...{ host: "127.0.0.1", port: 0, socket: dir.file("s"), tokens: null, tls: null },
-    ...{ maxRequests: 100, anonymous: false },
+    ...{ maxRequests: 100, anonymous: false, durable: () => null },
     ...address,
   });
   const ask = async (path: string, headers: Record<string, string> = {}) => {
@@ -118,6 +118,12 @@ describe("a port without tokens", () => {
       expect([status, JSON.parse(body).error.code]).toEqual([403, "foreign_origin"]);
     }
   });
+});
+
+test("no answer leaves that the disk did not take", async () => {
+  const broken = () => Promise.reject(new Error("EIO"));
+  await using t = await setup({ durable: broken });
+  expect((await t.ask("/who"))[0]).toBe(500);
 });
 
 test("more open requests than allowed are refused with 429", async () => {

@@ -164,7 +164,10 @@ async function neverReading(t: Setup, way: "TCP" | "socket") {
   watched.route("/", t.app);
   const nobody = { tokens: null, anonymous: false, tls: null, maxRequests: 10 };
   const socket = dir.file("s.sock");
-  const service = await listenOn(watched, { host: "127.0.0.1", port: 0, socket, ...nobody });
+  const service = await listenOn(watched, {
+    ...{ host: "127.0.0.1", port: 0, socket, ...nobody },
+    durable: () => t.store.durable(),
+  });
   const { port, host } = new URL(service.url);
   const to = way === "TCP" ? { port: Number(port), host: "127.0.0.1" } : { path: socket };
   const reader = connect(to).pause();

@@ -27,3 +27,13 @@ test(`${REQUESTS} odd requests on every route are answered or refused, never wit
   expect(bad).toEqual([]);
   expect((await t.send("GET", "/healthz")).status).toBe(200);
 }, 3_600_000);
+
+test("the odd requests come to each route that there is, the compatible ones included", async () => {
+  await using t = setup({ compat: true });
+  const real = t.app.routes
+    .filter(({ method }) => method !== "ALL")
+    .map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, "{$1}")}`);
+  const next = oddRequests(SEED);
+  const drawn = new Set(Array.from({ length: 5000 }, () => next().route));
+  expect([...new Set(real)].filter((route) => !drawn.has(route))).toEqual([]);
+});

@@ -41,7 +41,7 @@ test("a group comes back whole: rewards, figures, advantages, trajectories, and 
     { id: "g-2", state: "scored", shaped_reward: 0, advantage: 0, tokens: 7, trajectory: {} },
   ]);
   const seeds = ["g-0", "g-1", "g-2"].map(
-    (id) => JSON.parse(t.store.jobById(id)?.options ?? "").sampling,
+    (id) => JSON.parse(t.store.workById(id)?.options ?? "").sampling,
   );
   expect(seeds).toEqual([5, 6, 7].map((seed) => ({ seed, temperature: 1 })));
   const dapo = await t.send("GET", "/v1/groups/g?advantages=dapo");

@@ -9,8 +9,10 @@ import { exampleTrajectory } from "../support/trajectories.ts";
 
 const RECORD = JSON.stringify(exampleTrajectory());
 
-function ask(headers: Record<string, string>, record = RECORD) {
-  return trajectoryResponse(new Request("http://h/", { headers }), record);
+const ALL = { messages: true };
+
+function ask(headers: Record<string, string>, query = ALL) {
+  return trajectoryResponse(new Request("http://h/", { headers }), RECORD, query);
 }
 
 const typeFor = (accept: string) => ask({ accept }).headers.get("content-type");
@@ -38,6 +40,21 @@ describe("a trajectory", () => {
     expect(unpack(body).job_id).toBe("j");
   });
 
+  test("comes without its texts in each form where they are not wanted", async () => {
+    const { messages, tools, ...rest } = exampleTrajectory();
+    const light = { messages: false };
+    expect(await ask({}, light).json()).toEqual(rest);
+    const packed = unpack(await ask({ accept: "application/msgpack" }, light).bytes());
+    expect(Object.keys(packed)).toEqual(Object.keys(rest));
+    expect([messages.length > 0, tools.length > 0]).toEqual([true, true]);
+    const body = await ask({ accept: "application/x-protobuf" }, light).bytes();
+    const message = fromBinary(trajectorySchema(), body) as unknown as Record<string, unknown[]>;
+    const { turns } = exampleTrajectory();
+    expect([message.messages, message.tools, message.turns?.length]).toEqual([
+      ...[[], [], turns.length],
+    ]);
+  });
+
   test("in no other form, which the error names", async () => {
     expect(await failureOf(() => ask({ accept: "image/png" }))).toMatchObject({
       code: "not_acceptable",
@@ -61,7 +78,9 @@ describe("many trajectories in one body", () => {
   const records = () =>
     names.map((job_id) => RECORD.replace('"job_id":"j"', `"job_id":"${job_id}"`));
   const many = (headers: Record<string, string>) =>
-    trajectoriesResponse(new Request("http://h/", { headers }), records().values(), { next: "7" });
+    trajectoriesResponse(new Request("http://h/", { headers }), records().values(), ALL, {
+      next: "7",
+    });
 
   test("are lines of JSON, msgpack values, or protobuf messages behind their lengths", async () => {
     const lines = many({});
@@ -94,7 +113,12 @@ describe("many trajectories in one body", () => {
         return value === undefined ? { done: true, value } : { done: false, value };
       },
     };
-    const reader = trajectoriesResponse(new Request("http://h/"), source, {}).body?.getReader();
+    const reader = trajectoriesResponse(
+      new Request("http://h/"),
+      source,
+      ALL,
+      {},
+    ).body?.getReader();
     await reader?.read();
     expect(read).toBeLessThan(3);
     await reader?.cancel();

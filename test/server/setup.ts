@@ -9,6 +9,7 @@ import { systemClock } from "../../src/lib/clock.ts";
 import { Scheduler } from "../../src/pipeline/scheduler.ts";
 import { createApp } from "../../src/server/app.ts";
 import { Gate } from "../../src/server/gate.ts";
+import type { SyncFile } from "../../src/store/log-sync.ts";
 import { Store } from "../../src/store/store.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import { fakeBackends, fakeChooser } from "../support/fake-backends.ts";
@@ -20,15 +21,25 @@ import { idleWeights } from "../support/weights.ts";
 export const MAX_BODY_BYTES = 10_000;
 export const ECHO = { instance: { data_source: "echo" } };
 
+type Options = {
+  held?: boolean;
+  maxWaiting?: number;
+  compat?: boolean;
+  slowReaderMs?: number;
+  /** Instead of the disk's. */
+  syncFile?: SyncFile | undefined;
+};
+
 /** The real routes, store and scheduler; the worker threads answer at once unless `held`. `compat`: others' APIs too. */
 export function setup({
   held = false,
   maxWaiting = 100,
   compat = false,
   slowReaderMs = 30_000,
-} = {}) {
+  syncFile,
+}: Options = {}) {
   const dir = tempDir();
-  const store = new Store(dir.path);
+  const store = new Store(dir.path, false, syncFile);
   const system = systemClock();
   const clock = { aheadMs: 0, nowMs: () => system.nowMs() + clock.aheadMs };
   const threads: FakeThread[] = [];
@@ -102,6 +113,7 @@ export function setup({
   return {
     app,
     env,
+    folder: dir.path,
     clock,
     store,
     threads,

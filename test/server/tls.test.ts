@@ -18,6 +18,7 @@ test("with a certificate the port speaks TLS only, to who has a token, and other
     ...{ host: "127.0.0.1", port: 0, socket: dir.file("s"), maxRequests: 10, anonymous: false },
     tokens: new TokenFile(dir.file("tokens")),
     tls: { certFile: CERTIFICATE, keyFile: KEY },
+    durable: () => null,
   });
   const tls = { ca: readFileSync(CERTIFICATE, "utf8") };
   const ask = (path: string, token = TOKEN) =>

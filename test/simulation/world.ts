@@ -5,6 +5,7 @@ import type { Submission } from "../../src/pipeline/parts.ts";
 import { recoverJobs } from "../../src/pipeline/recovery.ts";
 import { Scheduler } from "../../src/pipeline/scheduler.ts";
 import type { SandboxHandle } from "../../src/sandbox/sandbox.ts";
+import type { SyncFile } from "../../src/store/log-sync.ts";
 import { Store } from "../../src/store/store.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import { fakeChooser } from "../support/fake-backends.ts";
@@ -12,6 +13,9 @@ import { unwatched } from "../support/fake-sandbox.ts";
 import { FakeThread } from "../support/fake-thread.ts";
 
 const MAX_CRASHES = 1000;
+
+/** A disk that is done in the next turn, so that a schedule is the same each time. */
+const NEXT_TURN: SyncFile = (_fd, done) => void setImmediate(() => done(null));
 
 /** The service without HTTP: the real scheduler and SQLite, with threads, sandboxes and time that are played. */
 export class World implements Disposable {
@@ -27,7 +31,7 @@ export class World implements Disposable {
   #life = 0;
 
   constructor() {
-    this.store = new Store(this.#folder);
+    this.store = new Store(this.#folder, false, NEXT_TURN);
     this.scheduler = this.#start();
   }
 
@@ -75,7 +79,7 @@ export class World implements Disposable {
     this.#threads = [];
     this.alive.clear();
     this.store[Symbol.dispose]();
-    this.store = new Store(this.#folder);
+    this.store = new Store(this.#folder, false, NEXT_TURN);
     recoverJobs(this.store, this.clock, MAX_CRASHES);
     this.scheduler = this.#start();
     await this.settle();
@@ -89,7 +93,7 @@ export class World implements Disposable {
   }
 
   async settle(): Promise<void> {
-    for (let turn = 0; turn < 4; turn++) await new Promise((resolve) => setImmediate(resolve));
+    for (let turn = 0; turn < 8; turn++) await new Promise((resolve) => setImmediate(resolve));
     if (this.fatal.length > 0) throw this.fatal[0];
   }
 

@@ -58,14 +58,47 @@ describe("a job", () => {
     using t = setup();
     const given = { ...ROW, usesSandbox: true, needsBackend: true, instance: '{"x":"é"}' };
     storeJob(t.store, "a", [], given);
-    expect(t.store.jobById("a")).toMatchObject({
-      body_sha256: "sha",
+    const shown = {
       task_kind: "fake",
       uses_sandbox: 1,
       needs_backend: 1,
-      instance: '{"x":"é"}',
-      options: "{}",
+      priority: 0,
+      labels: null,
+    };
+    const row = t.store.jobById("a");
+    expect(row).toMatchObject(shown);
+    expect(t.store.workById("a")).toMatchObject({ ...shown, instance: '{"x":"é"}', options: "{}" });
+    expect(t.store.bodyOf("a")).toBe("sha");
+    // What nobody is shown is not read where jobs are: it may be long.
+    const listed = t.store.list({ after: 0, limit: 1, order: "submitted" }).rows[0];
+    for (const light of [row, listed]) expect(light).not.toHaveProperty("instance");
+  });
+
+  test("of many that are submitted at once has its own id, instance and labels", () => {
+    using t = setup();
+    const news = Array.from({ length: 40 }, (_, index) => ({
+      job: jobAfter(`job-${index}`),
+      // Two of them stand out, so that runs of rows that are alike begin and end within.
+      row: {
+        ...ROW,
+        ...{ bodySha256: `sha-${index}`, instance: `{"x":${index}}`, labels: { n: `${index}` } },
+        ...(index === 12 || index === 13 ? { priority: 5, leaseMs: 1000 } : {}),
+      },
+    }));
+    const seqs = t.store.transaction(() => t.store.insertJobs(news));
+    const stored = news.map(({ job: { id } }, index) => {
+      const row = t.store.workById(id);
+      const labels = JSON.parse(row?.labels ?? "{}");
+      expect(row?.seq).toBe(seqs[index] as number);
+      return { id, sha: t.store.bodyOf(id), instance: row?.instance, labels, lease: row?.lease_ms };
     });
+    expect(stored).toEqual(
+      news.map(({ job: { id }, row }) => ({
+        ...{ id, sha: row.bodySha256, instance: row.instance, labels: row.labels },
+        lease: row.leaseMs ?? null,
+      })),
+    );
+    expect(seqs).toEqual(seqs.map((_, index) => (seqs[0] as number) + index));
   });
 
   test("that does not exist is null", () => {

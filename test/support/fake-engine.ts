@@ -17,6 +17,8 @@ export type Scripted = ChatReply | ((signal: AbortSignal) => Promise<ChatReply>)
 /** A model that plays its script, call after call, and keeps what it was asked. */
 export class FakeEngine implements EngineClient {
   readonly requests: ChatRequest[] = [];
+  /** What comes of an answer before it is broken off. */
+  beforeFailure: ChatReply | null = null;
   readonly #script: Scripted[];
 
   constructor(script: Scripted[]) {
@@ -26,7 +28,9 @@ export class FakeEngine implements EngineClient {
   async chat(_backend: Backend, request: ChatRequest, signal: AbortSignal): Promise<ChatReply> {
     const turn = this.#script[this.requests.push(request) - 1];
     if (!turn) throw new Error(`the script has no turn ${this.requests.length}`);
-    return typeof turn === "function" ? await turn(signal) : turn;
+    if (typeof turn !== "function") return turn;
+    if (this.beforeFailure) request.onPartial?.(this.beforeFailure);
+    return await turn(signal);
   }
 }
 

@@ -1,17 +1,25 @@
+import { pack } from "msgpackr";
+import { trajectoryToProtobuf } from "../../src/protocol/trajectory-protobuf.ts";
 import { OPERATIONS } from "../../src/server/openapi/operations.ts";
+import { exampleTrajectory } from "./trajectories.ts";
 
 /** As a server gets it. Of `GET` and `DELETE` there is no body. */
 export type OddRequest = {
+  /** The route that it is meant for, with its parameters' names. */
+  route: string;
   method: string;
   path: string;
   headers: Record<string, string>;
-  body: string | Uint8Array<ArrayBuffer> | null;
+  body: string | Uint8Array | null;
 };
 
 const ODD = [
   ...[null, true, 0, -1, 1.5, 1e308, 2 ** 53, "", "x", "\u0000", "../../etc/passwd", "%2f", "é😀"],
   ...[[], {}, [[]], "x".repeat(5000), "{", "a\nb", "step:1", "1"],
 ];
+
+type Body = { body: OddRequest["body"]; type?: string; coding?: string };
+const NO_BODY: Body = { body: null };
 
 /** Draws the same requests for the same seed. */
 function drawing(seed: number) {
@@ -102,11 +110,31 @@ const ACCEPTS = [
   ...["*/*", "application/msgpack", "application/x-protobuf", "x/y", ";;,", "a;q=x", "constructor"],
   ...["application/json;q=0, */*;q=0.1", "application/x-protobuf;q=1e9,", "__proto__", ""],
 ];
-const TYPES = ["application/json", "application/msgpack", "application/x-protobuf", "text/x"];
+const TYPES = [
+  ...[
+    "application/json",
+    "application/json; charset=utf-16",
+    "APPLICATION/JSON",
+    "text/x",
+    ";",
+    "",
+  ],
+  ...["application/msgpack", "application/x-protobuf", "multipart/form-data; boundary=x", "a/b"],
+];
 const CODINGS = ["gzip", "zstd", "constructor", "__proto__;q=1", "gzip;q=0,*;q=1", "identity;q=0"];
 
+/** Bodies for routes whose description has none. */
+const EXAMPLES: Record<string, unknown> = {
+  "POST /v1/batches": {
+    ...{ id: "f1", instances: [EXAMPLE.instance], num_samples: 2, goal: { groups: 1 } },
+    ...{ open: true, series: "s", max_rollouts: 9, unfinished: "keep" },
+  },
+  "POST /v1/batches/{id}/instances": { instances: [EXAMPLE.instance], at: 0, close: true },
+  "POST /v1/rollouts/{id}/rescore": { id: "r1" },
+};
+
 const ROUTES = [
-  ...OPERATIONS.map(({ route, example }) => ({ route, example })),
+  ...OPERATIONS.map(({ route, example }) => ({ route, example: example ?? EXAMPLES[route] })),
   ...COMPAT.map(([route, example]) => ({ route, example })),
 ];
 
@@ -117,17 +145,28 @@ const NAMES = ["after", "limit", "order", "state", "label", "kind", "wait_ms", "
 /** Draws requests to every route, with bodies that are right, wrong, or none at all: the same for the same seed. */
 export function oddRequests(seed: number): () => OddRequest {
   const { below, pick, mutate, nudge, renamed } = drawing(seed);
-  /** Text, or bytes that are no JSON: compressed, packed, cut off, or drawn. */
-  const encoded = (text: string): OddRequest["body"] => {
-    const bytes = new Uint8Array(Buffer.from(text));
-    const drawn = Uint8Array.from({ length: below(300) }, () => below(256));
-    const forms = [
-      Bun.gzipSync(bytes),
-      Bun.zstdCompressSync(bytes),
-      drawn,
-      bytes.slice(0, below(300)),
-    ];
-    return below(5) ? text : new Uint8Array(pick(forms));
+  const record = trajectoryToProtobuf(exampleTrajectory());
+  /** The same with bytes changed, cut out or doubled. */
+  const damaged = (bytes: Uint8Array): Uint8Array => {
+    const [from, to] = [below(bytes.length + 1), below(bytes.length + 1)];
+    if (below(3) === 0) return Buffer.concat([bytes.subarray(0, from), bytes.subarray(to)]);
+    return bytes.map((byte) => (below(40) === 0 ? below(256) : byte));
+  };
+  /** JSON, or in a form that is none: packed, compressed (to a hundredth and less), damaged, or drawn. */
+  const encoded = (value: unknown, text: string): Body => {
+    const form = below(30);
+    const bytes = Buffer.from(text);
+    const bomb = Buffer.alloc(below(4) ? 0 : 200_000, " ");
+    const long = Buffer.concat([bytes, bomb]);
+    if (form === 0) return { body: Bun.gzipSync(long), coding: "gzip" };
+    if (form === 1) return { body: Bun.zstdCompressSync(long), coding: "zstd" };
+    if (form === 2) return { body: pack(value), type: "application/msgpack" };
+    if (form === 3) return { body: damaged(pack(value)), type: "application/msgpack" };
+    if (form === 4) return { body: record, type: "application/x-protobuf" };
+    if (form === 5) return { body: damaged(record), type: "application/x-protobuf" };
+    if (form === 6) return { body: damaged(bytes), type: "application/json" };
+    if (form === 7) return { body: Uint8Array.from({ length: below(300) }, () => below(256)) };
+    return { body: text };
   };
   return () => {
     const { route, example } = pick(ROUTES);
@@ -143,15 +182,18 @@ export function oddRequests(seed: number): () => OddRequest {
     const whole = pick([example, example, example, pick([EXAMPLE, many]), pick(ODD)]);
     const changed = pick([renamed, (it: unknown) => nudge(renamed(it)), mutate])(whole);
     const text = below(8) ? JSON.stringify(changed ?? null) : String(pick(ODD));
+    const { body, type, coding } = method === "POST" ? encoded(changed, text) : NO_BODY;
     const headers: Record<string, string> = {
       ...{ accept: pick(ACCEPTS), "accept-encoding": pick(CODINGS) },
       ...(below(4)
         ? {}
         : { "content-type": pick(TYPES), "last-event-id": pick(["1", "x", "1.2"]) }),
       ...(below(8) ? {} : { "content-encoding": pick(CODINGS) }),
+      // Mostly said as it is.
+      ...(type && below(4) ? { "content-type": type } : {}),
+      ...(coding && below(4) ? { "content-encoding": coding } : {}),
     };
-    const body = method === "POST" ? encoded(text) : null;
-    return { method, path: `${filled}?${query}`, headers, body };
+    return { route, method, path: `${filled}?${query}`, headers, body };
   };
 }
 

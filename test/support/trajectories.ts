@@ -32,6 +32,7 @@ const TURN: Turn = {
   engine_ms: 20.25,
   queue_ms: null,
   waited_ms: 2,
+  lost_tokens: 7,
   first_token_ms: 3,
   cached_tokens: 0,
   weight_version: "7",

@@ -67,6 +67,7 @@ describe("a record", () => {
       queue_ms: null,
       first_token_ms: null,
       waited_ms: 0,
+      lost_tokens: 0,
     };
     expect(turns).toEqual([
       {

@@ -74,17 +74,18 @@ export function prorlRoutes(
 
   app.onError((error, c) => {
     const message = error instanceof Error ? error.message : String(error);
-    return c.json({ detail: message }, statusFor(error));
+    const mend = error instanceof ServiceError && error.mend ? `; ${error.mend}` : "";
+    return c.json({ detail: `${message}${mend}` }, statusFor(error));
   });
 
   return app;
 }
 
-function statusFor(error: unknown): 400 | 409 | 413 | 422 | 429 | 500 | 503 {
+function statusFor(error: unknown): 400 | 409 | 413 | 415 | 422 | 429 | 500 | 503 {
   if (!(error instanceof ServiceError)) return 500;
   if (error instanceof WrongShape || error.code === "bad_json") return 422;
   if (error.code === "id_conflict" || error.code === "backend_differs") return 409;
-  const known = [400, 413, 429, 503] as const;
+  const known = [400, 413, 415, 429, 503] as const;
   return known.find((status) => status === error.status) ?? 500;
 }
 

@@ -36,3 +36,10 @@ export class TokenBuffer {
     return bytes(this.ids).equals(bytes(start.ids));
   }
 }
+
+/** As `Array.from`, which takes several times as long, and for the first few arrays of a thread much longer. */
+export function numbersOf(ids: Int32Array): number[] {
+  const numbers: number[] = [];
+  for (let at = 0; at < ids.length; at++) numbers.push(ids[at] as number);
+  return numbers;
+}

@@ -58,6 +58,7 @@ export const OPERATIONS: Operation[] = [
   {
     route: "GET /v1/rollouts/{id}/trajectory",
     summary: "What happened in a rollout, by Accept",
+    query: queries.oneTrajectoryQuery,
     answers: TRAJECTORY,
   },
   {

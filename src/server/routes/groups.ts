@@ -5,6 +5,7 @@ import { GROUP_STATES } from "../../jobs/group.ts";
 import { advantagesQuery, groupRequestSchema } from "../../protocol/group.ts";
 import { type GroupView, viewGroup } from "../../protocol/group-view.ts";
 import { parseBody } from "../../protocol/parse.ts";
+import { trajectoryQuery, viewTrajectory } from "../../protocol/trajectory-view.ts";
 import type { GroupRow } from "../../store/tables.ts";
 import { readJson } from "../body.ts";
 import type { ServerEnv, ServerParts } from "../parts.ts";
@@ -14,6 +15,7 @@ const wait = z.coerce.number().int().min(0).max(600_000).default(0);
 export const groupQuery = {
   advantages: advantagesQuery,
   trajectories: z.stringbool().default(false),
+  ...trajectoryQuery,
 };
 export const groupReadQuery = z.strictObject({ wait_ms: wait, ...groupQuery });
 
@@ -28,7 +30,7 @@ export const groupListQuery = z.strictObject({
   ...groupQuery,
 });
 
-export type GroupQuery = Pick<z.infer<typeof groupReadQuery>, "advantages" | "trajectories">;
+export type GroupQuery = Pick<z.infer<typeof groupReadQuery>, keyof typeof groupQuery>;
 
 export function groupRoutes(parts: ServerParts) {
   const { store, scheduler } = parts;
@@ -99,7 +101,7 @@ export function describe({ store }: ServerParts, row: GroupRow, query: GroupQuer
   const members = view.members.map((member) => {
     const seq = member.id === null ? undefined : seqs.get(member.id);
     const record = seq === undefined ? null : (store.trajectory(seq)?.record ?? null);
-    return { ...member, trajectory: record === null ? null : JSON.parse(record) };
+    return { ...member, trajectory: record === null ? null : viewTrajectory(record, query) };
   });
   return { ...view, members };
 }

@@ -24,7 +24,8 @@ export function rescoreRoutes(parts: ServerParts) {
     const empty = c.req.header("content-length") === "0" || c.req.raw.body === null;
     const body = empty ? {} : await readJson(c.req.raw, parts.maxBodyBytes);
     const given = parseBody(rescoreSchema, body);
-    const row = find(c.req.param("id"));
+    const row = store.workById(c.req.param("id"));
+    if (!row) throw unknown(c.req.param("id"));
     const id = given.id ?? crypto.randomUUID();
     const [submitted] = await scheduler.submit([rescoreOf(row, id, c.env.client)]);
     await waitFinal(c, parts, [id], wait_ms);
@@ -34,17 +35,16 @@ export function rescoreRoutes(parts: ServerParts) {
 
   /** Every verdict on what a rollout left, the oldest first: its own, and those of its rescores. */
   app.get("/:id/scores", (c) => {
-    const row = find(c.req.param("id"));
+    const row = store.jobById(c.req.param("id"));
+    if (!row) throw unknown(c.req.param("id"));
     const first = (row.rescore_of && store.jobById(row.rescore_of)) || row;
     const scores = [first, ...store.rescores(first.id)].map(viewRollout);
     return c.json({ scores });
   });
 
-  function find(id: string): JobRow {
-    const row = store.jobById(id);
-    if (row) return row;
-    throw new ServiceError("not_found", `there is no rollout "${id}"`, { field: "id" });
-  }
-
   return app;
+}
+
+function unknown(id: string): ServiceError {
+  return new ServiceError("not_found", `there is no rollout "${id}"`, { field: "id" });
 }

@@ -2,7 +2,7 @@ import { Hono } from "hono";
 import { ServiceError } from "../../errors.ts";
 import { isFinal } from "../../jobs/job.ts";
 import { parseBody } from "../../protocol/parse.ts";
-import { waitQuery } from "../../protocol/queries.ts";
+import { oneTrajectoryQuery, waitQuery } from "../../protocol/queries.ts";
 import { viewTimeline } from "../../protocol/timeline.ts";
 import { viewRollout } from "../../protocol/view.ts";
 import type { JobRow } from "../../store/tables.ts";
@@ -24,6 +24,7 @@ export function rolloutRoutes(parts: ServerParts) {
   });
 
   app.get("/:id/trajectory", (c) => {
+    const query = parseBody(oneTrajectoryQuery, c.req.query());
     const row = find(c.req.param("id"));
     // A rescore has no RUN of its own.
     const ran = (row.rescore_of && store.jobById(row.rescore_of)) || row;
@@ -34,7 +35,7 @@ export function rolloutRoutes(parts: ServerParts) {
         : `rollout "${row.id}" has not ended its RUN yet`;
       throw new ServiceError("not_found", message, { field: "id" });
     }
-    return trajectoryResponse(c.req.raw, stored.record);
+    return trajectoryResponse(c.req.raw, stored.record, query);
   });
 
   /** Where its time went. */

@@ -15,13 +15,14 @@ export function trajectoryRoutes({ store }: ServerParts) {
     const { after, limit, order } = query;
     const page = store.list({ ...selection(query), after, limit, order });
     const headers = { "rolloutd-next": `${page.next}`, "rolloutd-more": `${page.more}` };
-    return trajectoriesResponse(c.req.raw, recordsOf(page.rows), headers);
+    return trajectoriesResponse(c.req.raw, recordsOf(page.rows), query, headers);
   });
 
   /** Those that ended before their first turn have none. */
-  function* recordsOf(rows: JobRow[]): Generator<string> {
+  async function* recordsOf(rows: JobRow[]): AsyncGenerator<string> {
     for (const { seq } of rows) {
       const stored = store.trajectory(seq);
+      await store.durable();
       if (stored) yield stored.record;
     }
   }
