@@ -20,8 +20,10 @@ export type JobEvent =
   | { type: "continued"; leftMs: number }
   /** A cancel, a passed deadline or a shutdown: the first rung of the ladder. */
   | { type: "end_requested"; ending: Ending; reason?: string }
-  /** The service starts and finds the job as its predecessor left it. */
-  | { type: "recovered"; maxCrashes: number };
+  /** Its thread is gone, and other jobs that were in it may be the reason: it starts anew, and none of its attempts is used up. */
+  | { type: "thread_lost" }
+  /** The service starts and finds the job as its predecessor left it; `alone`: no other one was active. */
+  | { type: "recovered"; maxCrashes: number; alone: boolean };
 
 /** Services that are restarted again and again must not make a job's record grow. */
 const MAX_VISITS = 90;
@@ -55,6 +57,10 @@ export function transition(job: Job, event: JobEvent, nowMs: number): Job {
       expect(job, "active", event);
       if (job.ending !== null) return conclude(job, nowMs);
       return failAttempt(settle(job, nowMs), event.error, nowMs);
+    case "thread_lost":
+      expect(job, "active", event);
+      if (job.ending !== null) return conclude(job, nowMs);
+      return { ...startAgain(settle(job, nowMs), nowMs), crashes: job.crashes + 1 };
     case "sandbox_lost":
       expect(job, "pending", event);
       return failAttempt(settle(job, nowMs), event.error, nowMs);
@@ -165,8 +171,9 @@ function recover(job: Job, event: Extract<JobEvent, { type: "recovered" }>, nowM
   const crashes = job.crashes + (wasActive ? 1 : 0);
   if (isPaused(job)) return job.stage === "init" ? job : pause(job, false, nowMs);
   if (job.ending === "cancel") return conclude({ ...job, crashes }, nowMs);
-  if (crashes > event.maxCrashes) {
-    const message = `the service died ${crashes} times while this job was active; it is not tried again`;
+  // Beside others it is only suspected: see `Suspects`.
+  if (crashes > event.maxCrashes && wasActive && event.alone) {
+    const message = `the service died ${crashes} times while this job was active, at last while no other was; it is not tried again`;
     return finish(
       { ...settle(job, nowMs), crashes },
       "failed",

@@ -69,6 +69,8 @@ export type SchedulerSettings = {
   carryLimitMs: number;
   /** How long a worker has to confirm an end before its sandbox, and then its thread, is killed. */
   cancelGraceMs: number;
+  /** Crashes of the service or of its thread that a job survives with others beside it. */
+  maxCrashes?: number;
   /** How long a thread may give no sign of life before it is replaced. */
   stallMs?: number;
 };

@@ -20,6 +20,7 @@ import type { Accepted, ActiveJob, SchedulerParts, Submission, Submitted } from 
 import { Pauses } from "./pauses.ts";
 import { Pool, type PoolWorker } from "./pool.ts";
 import { Slots } from "./slots.ts";
+import { Suspects } from "./suspects.ts";
 import { Ticker } from "./ticker.ts";
 import { Waiters } from "./waiters.ts";
 import { WarmPool } from "./warm-pool.ts";
@@ -27,6 +28,7 @@ import { WarmPool } from "./warm-pool.ts";
 /** How often a drain looks whether the active jobs are over. */
 const DRAIN_POLL_MS = 5;
 const DEFAULT_STALL_MS = 60_000;
+const DEFAULT_MAX_CRASHES = 2;
 
 /**
  * The control plane's heart: it takes what happens (submits, cancels, workers' answers, deadlines), lets
@@ -49,6 +51,7 @@ export class Scheduler {
   readonly #images: ImageGate;
   readonly #warm: WarmPool;
   readonly #slots: Slots;
+  readonly #suspects: Suspects;
   readonly #heartbeat: Heartbeat;
   /** Ends of each stage that are to be booked in the next tick, or in the rest of this one. */
   readonly #leaving: Record<Stage, number> = { init: 0, run: 0, eval: 0 };
@@ -91,10 +94,17 @@ export class Scheduler {
       tell: (job) => this.#tell(job),
       afterCommit: (effect) => this.#ticker.afterCommit(effect),
     });
+    const { maxCrashes = DEFAULT_MAX_CRASHES } = settings;
+    this.#suspects = new Suspects(maxCrashes, store.inCrashes(Math.max(1, maxCrashes)));
     this.#slots = new Slots({
       ...{ ...parts, pauses: this.pauses },
       ...{ pools: this.pools, active: this.active, parking: this.#parking },
-      ...{ images: this.#images, warm: this.#warm, tell: (job) => this.#tell(job) },
+      ...{
+        images: this.#images,
+        warm: this.#warm,
+        suspects: this.#suspects,
+        tell: (job) => this.#tell(job),
+      },
     });
     this.#ladder = new Ladder({
       ...parts,
@@ -343,6 +353,7 @@ export class Scheduler {
     handle?: SandboxHandle | null,
   ): void {
     this.#parts.store.updateJob(seq, from, next, result);
+    this.#suspects.note(next);
     const sandbox = this.#parking.take(next.id) ?? handle;
     const goesOn = next.state === "pending" && next.stage !== "init" && !this.#isSpare(next);
     if (sandbox && goesOn) this.#parking.park(next.id, sandbox, next.stage);
@@ -389,13 +400,16 @@ export class Scheduler {
     for (const { handles } of entries) for (const it of handles) this.#parts.sandboxes.kill(it);
     this.pools[worker.stage].respawn(worker);
     if (worker.stage === "init") this.#warm.lost();
+    // Of several any may be the reason, so that none is charged with it.
+    const error = new ServiceError(code, reason).toBody();
+    const ending: JobEvent =
+      entries.length === 1 ? { type: "stage_failed", error } : { type: "thread_lost" };
     this.#ticker.enqueue(() => {
       this.pauses.workerLost(worker);
       for (const entry of entries) {
         if (this.active.get(entry.job.id) !== entry) continue;
-        const error = new ServiceError(code, reason).toBody();
         for (const handle of entry.handles) this.#parking.end(handle);
-        this.#leave(entry, { type: "stage_failed", error }, {}, null);
+        this.#leave(entry, ending, {}, null);
       }
     });
   }

@@ -31,7 +31,7 @@ const started: JobEvent = { type: "stage_started" };
 const succeeded: JobEvent = { type: "stage_succeeded" };
 const failed: JobEvent = { type: "stage_failed", error: BROKEN };
 const cancel: JobEvent = { type: "end_requested", ending: "cancel" };
-const recovered = (): JobEvent => ({ type: "recovered", maxCrashes: 2 });
+const recovered = (alone = true): JobEvent => ({ type: "recovered", maxCrashes: 2, alone });
 
 describe("a job", () => {
   test("goes through init, run and eval, and then has succeeded", () => {
@@ -292,6 +292,20 @@ describe("recovery", () => {
       error: { code: "crash_limit" },
     });
   });
+
+  test("a job that others were beside in each crash is not given up", () => {
+    const crash = [started, recovered(false)];
+    const suspected = after(...crash, ...crash, ...crash, ...crash);
+    expect(suspected).toMatchObject({ state: "pending", attempt: 5, crashes: 4 });
+    expect(apply(suspected, started, recovered())).toMatchObject({ state: "failed", crashes: 5 });
+  });
+
+  test("a thread that is lost with several jobs uses up no attempt of theirs", () => {
+    const lost: JobEvent = { type: "thread_lost" };
+    const job = after(started, lost, started, lost);
+    expect(job).toMatchObject({ state: "pending", attempt: 3, crashes: 2, failures: [] });
+    expect(after(started, cancel, lost).state).toBe("cancelled");
+  });
 });
 
 test("whatever happens, a job keeps its invariants", () => {
@@ -304,6 +318,8 @@ test("whatever happens, a job keeps its invariants", () => {
     { type: "end_requested", ending: "shutdown" },
     failed,
     recovered(),
+    recovered(false),
+    { type: "thread_lost" },
     { type: "paused", alive: true },
     { type: "paused", alive: false },
     { type: "continued", leftMs: 5000 },
