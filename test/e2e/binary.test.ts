@@ -319,7 +319,7 @@ describe("the command line", () => {
 
   test("lists and cancels what has a label, and nothing else", async () => {
     using dir = tempDir();
-    await using service = await serve(dir.file("data"));
+    await using service = await serve(dir.file("data"), ["--drain-ms", "1"]);
     const server = ["--server", service.socket];
     const instance = { data_source: "echo", run_ms: 600_000 };
     const rollouts = ["a", "b", "other"].map((id) => {
