@@ -1,7 +1,7 @@
 import type { RolloutView } from "../protocol/view.ts";
 import { type ApiClient, clientFor, SERVER_HELP } from "./api-client.ts";
 import { type Command, EXIT } from "./command.ts";
-import { parseFlags, refuseExtra, UsageError, wholeNumber } from "./flags.ts";
+import { parseFlags, refuseExtra, UsageError, unknownAction, wholeNumber } from "./flags.ts";
 import { inTurn } from "./in-turn.ts";
 import { formatTable, seconds } from "./table.ts";
 import { watchService } from "./watch-service.ts";
@@ -82,7 +82,7 @@ ${SERVER_HELP}  --json            JSON instead of a table
         return views.every(({ state }) => state === "succeeded") ? EXIT.done : EXIT.failed;
       }
       default:
-        throw new UsageError(action ? `there is no action "${action}"` : "an action is missing");
+        throw unknownAction(action, ["list", "get", "watch", "cancel", "rescore"]);
     }
   },
 };

@@ -10,6 +10,7 @@ import { Batches } from "./batches.ts";
 import { EventFeed } from "./event-feed.ts";
 import { Groups } from "./groups.ts";
 import { Heartbeat } from "./heartbeat.ts";
+import { withWaits } from "./held-back.ts";
 import { ImageGate } from "./image-gate.ts";
 import { Intake } from "./intake.ts";
 import { Ladder } from "./ladder.ts";
@@ -205,7 +206,7 @@ export class Scheduler {
     const nowMs = this.#parts.clock.nowMs();
     const entry = this.active.get(id);
     if (entry) {
-      const next = transition(entry.job, request, nowMs);
+      const next = transition(withWaits(entry, this.#parts), request, nowMs);
       if (next.ending === entry.job.ending) return;
       this.#parts.store.updateJob(entry.seq, entry.job, next);
       entry.job = next;
@@ -338,7 +339,7 @@ export class Scheduler {
 
   /** Takes a job out of its slot and books what became of it. */
   #leave(entry: ActiveJob, event: JobEvent, result: JobResult, handle: SandboxHandle | null): void {
-    const next = transition(entry.job, event, this.#parts.clock.nowMs());
+    const next = transition(withWaits(entry, this.#parts), event, this.#parts.clock.nowMs());
     this.active.delete(next.id);
     entry.worker.jobIds.delete(next.id);
     if (entry.fetching) this.#images.left(entry.image);

@@ -11,7 +11,10 @@ const milliseconds = z
   .min(1)
   .max(7 * 24 * 3600 * 1000);
 
-/** Time limits of one rollout. Units: milliseconds. What is left out is the server's default. */
+/**
+ * Time limits of one rollout. Units: milliseconds. What is left out is the server's default. For how long the service makes
+ * a rollout wait, between stages or for a call of its model, counts against `total_ms` alone.
+ */
 export const limitsSchema = z.strictObject({
   init_ms: milliseconds.optional(),
   run_ms: milliseconds.optional(),

@@ -67,6 +67,8 @@ describe("a body", () => {
   test("says in words what is wrong with the field", async () => {
     const { message } = await failureOf(() => parseBody(z.object({ n: z.int() }), { n: "x" }));
     expect(message).toStartWith("n: Invalid input: expected ");
+    const missing = await failureOf(() => parseBody(z.object({ n: z.string() }), {}));
+    expect(missing.message).toBe("n: is missing (string)");
   });
 
   test("may have any fields in its instance: they are the task kind's", () => {
