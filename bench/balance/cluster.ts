@@ -1,6 +1,6 @@
 import type { LengthEstimate } from "../../src/inference/balance/lengths.ts";
 import type { PolicyName } from "../../src/inference/balance/placement.ts";
-import { BackendRegistry } from "../../src/inference/registry.ts";
+import { BackendRegistry, type Trajectory } from "../../src/inference/registry.ts";
 import type { EngineModel } from "../../src/simulator/engine-model.ts";
 import { EventQueue } from "./event-queue.ts";
 import { type Rollout, sampledTokens } from "./rollouts.ts";
@@ -51,6 +51,9 @@ export function play(options: ClusterOptions): Played {
 /** Rollouts that wait for a slot together. */
 type Part = { waiting: Rollout[]; freeSlots: number; backendId: string | null };
 
+/** The `at`th turn of a rollout, which is to begin with so much context. */
+type Turn = { jobId: string; rollout: Rollout; part: Part; at: number; context: number };
+
 class Cluster {
   readonly engines: VirtualEngine[];
   moves = 0;
@@ -60,14 +63,16 @@ class Cluster {
   readonly #ids: string[];
   readonly #parts: Part[];
   /** Turns that wait until their contexts fit into memory. */
-  readonly #held = new Set<() => void>();
+  readonly #waiting = new Set<Turn>();
 
   constructor(options: ClusterOptions) {
     const { policy, moves, backends, engine, joinMs = 0 } = options;
     this.#options = options;
     const queue = this.#queue;
     const lengths = options.foresight ? { lengths: new Foresight(options.rollouts) } : {};
-    this.#registry = new BackendRegistry({ policy, moves, clock: queue, ...lengths });
+    const moreToCome = () => this.#parts.some(({ waiting }) => waiting.length > 0);
+    const given = { policy, moves, moreToCome, clock: queue };
+    this.#registry = new BackendRegistry({ ...given, ...lengths });
     this.engines = Array.from({ length: backends }, () => new VirtualEngine(engine, queue));
     this.#ids = this.engines.map((_, index) => `b${String(index).padStart(2, "0")}`);
     this.#parts = this.#split();
@@ -121,59 +126,69 @@ class Cluster {
 
   #start(rollout: Rollout, part: Part): void {
     const { group, index } = rollout;
-    const arrival = { jobId: `r${index}`, ordinal: index, group, preferredId: part.backendId };
-    this.#registry.acquire(arrival);
-    this.#turn(rollout, part, 0, rollout.promptTokens);
+    const jobId = `r${index}`;
+    this.#registry.acquire({ jobId, ordinal: index, group, preferredId: part.backendId });
+    this.#want({ jobId, rollout, part, at: 0, context: rollout.promptTokens });
   }
 
-  /** As the service's desk does it: the context is told, the rollout may move, and its backend is called. */
-  #turn(rollout: Rollout, part: Part, turn: number, context: number): void {
-    const { index: owner, group, promptTokens: sharedTokens } = rollout;
-    const registry = this.#registry;
-    const jobId = `r${owner}`;
-    const asked = rollout.turns[turn];
-    const trajectory = registry.trajectory(jobId);
+  #want(turn: Turn): void {
+    const { jobId, rollout, part, context } = turn;
+    const trajectory = this.#registry.trajectory(jobId);
     if (!trajectory) return;
-    const home = this.#engineOf(trajectory.backendId);
-    if (!asked) {
-      registry.release(jobId, true);
-      home.forget(owner);
-      part.freeSlots++;
+    if (turn.at < rollout.turns.length) {
+      this.#registry.wants(trajectory);
+      this.#registry.advance(trajectory, context, 0);
+      this.#waiting.add(turn);
       this.#goOn();
-      this.#fill();
       return;
     }
-    registry.use(trajectory, true);
-    registry.advance(trajectory, context, 0);
-    if (registry.relieve(trajectory) !== null) {
-      home.forget(owner);
-      this.moves++;
-      if (this.#held.size > 0) this.#queue.at(this.#queue.nowMs(), () => this.#goOn());
+    this.#registry.release(jobId, true);
+    this.#engineOf(trajectory.backendId).forget(rollout.index);
+    part.freeSlots++;
+    this.#goOn();
+    this.#fill();
+  }
+
+  /** As the service's desk does it: each that waits may move, and calls its backend where that has room for it. */
+  #goOn(): void {
+    const before = this.moves;
+    for (const turn of [...this.#waiting]) {
+      const trajectory = this.#registry.trajectory(turn.jobId);
+      if (!trajectory) continue;
+      const home = this.#engineOf(trajectory.backendId);
+      if (this.#registry.relieve(trajectory) !== null) {
+        home.forget(turn.rollout.index);
+        this.moves++;
+      }
+      if (!this.#registry.isHeld(trajectory)) continue;
+      this.#waiting.delete(turn);
+      this.#call(turn, trajectory);
     }
-    if (!registry.isHeld(trajectory)) {
-      this.#held.add(() => this.#turn(rollout, part, turn, context));
-      return;
-    }
-    trajectory.turnsHere++;
+    // Who has gone has left room behind.
+    const again = this.moves > before && this.#waiting.size > 0;
+    if (again) this.#queue.at(this.#queue.nowMs(), () => this.#goOn());
+  }
+
+  #call(turn: Turn, trajectory: Trajectory): void {
+    const { rollout, at, context } = turn;
+    const { index: owner, group, promptTokens: sharedTokens, turns } = rollout;
+    const { outputTokens, observationTokens, toolMs } = turns[at] as Rollout["turns"][number];
     const { backendId } = trajectory;
     const engine = this.#engineOf(backendId);
-    engine.call({ owner, group, tokens: context, sharedTokens }, asked.outputTokens, () => {
-      const sampled = context + asked.outputTokens;
+    const registry = this.#registry;
+    registry.goes(trajectory);
+    trajectory.turnsHere++;
+    engine.call({ owner, group, tokens: context, sharedTokens }, outputTokens, () => {
+      const sampled = context + outputTokens;
       const entry = registry.get(backendId);
       if (entry) entry.kvUse = engine.kvUse;
-      registry.use(trajectory, false);
-      registry.advance(trajectory, sampled, asked.outputTokens);
-      const next = () => this.#turn(rollout, part, turn + 1, sampled + asked.observationTokens);
+      registry.rests(trajectory);
+      registry.advance(trajectory, sampled, outputTokens);
       // The last turn calls no tool.
-      const isLast = turn + 1 === rollout.turns.length;
-      this.#queue.at(this.#queue.nowMs() + (isLast ? 0 : asked.toolMs), next);
+      const waitMs = at + 1 < turns.length ? toolMs : 0;
+      const next = { ...turn, at: at + 1, context: sampled + observationTokens };
+      this.#queue.at(this.#queue.nowMs() + waitMs, () => this.#want(next));
     });
-  }
-
-  #goOn(): void {
-    const held = [...this.#held];
-    this.#held.clear();
-    for (const turn of held) turn();
   }
 
   #engineOf(id: string): VirtualEngine {

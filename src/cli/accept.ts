@@ -1,8 +1,9 @@
 import type { Config } from "../config/settings.ts";
 import { ServiceError } from "../errors.ts";
+import type { Limits } from "../jobs/job.ts";
 import type { Submission } from "../pipeline/parts.ts";
-import { canonicalJson } from "../protocol/parse.ts";
 import { type EngineRoute, imageSchema, type RolloutRequest } from "../protocol/rollout.ts";
+import { canonicalWith, shareTerms } from "../protocol/terms.ts";
 import { goldenKind } from "../tasks/golden.ts";
 import { mcpServersFor } from "../tasks/mcp-servers.ts";
 import { taskKindNamed, taskKindOf } from "../tasks/registry.ts";
@@ -19,9 +20,16 @@ export type Accept = (request: RolloutRequest, route?: EngineRoute) => Submissio
  */
 export function acceptWith(config: Config, checkCallback: (url: string) => void): Accept {
   const settings = taskSettings(config);
+  // One after the other mostly asks for the same.
+  let last: { request: RolloutRequest; route: EngineRoute | undefined; terms: TermsOfJob } | null;
+  const termsFor = (request: RolloutRequest, route: EngineRoute | undefined) => {
+    if (!last || last.route !== route || !shareTerms(last.request, request)) {
+      last = { request, route, terms: termsOfJob(request, route, config) };
+    }
+    return last.terms;
+  };
   return (request, route) => {
-    const { instance, sampling, agent, chat, image, tokens, limits = {} } = request;
-    const { task_kind, golden } = request;
+    const { instance, agent, image, task_kind, golden, id } = request;
     const named = task_kind ? taskKindNamed(task_kind) : taskKindOf(instance.data_source);
     const kind = golden ? goldenKind(named, golden) : named;
     const parsed = kind.parse(instance);
@@ -30,36 +38,31 @@ export function acceptWith(config: Config, checkCallback: (url: string) => void)
     checkRowImage(plan.image);
     mcpServersFor(kind.name, instance, agent?.mcp_servers, settings);
     if (usesSandbox(plan) && !image && !plan.image && !config.image) {
-      const mend = "set `image` in the rollout, or start the server with --image DIR";
+      const mend =
+        "set `image` in the rollout, or --image IMAGE (after `source .tools/env`, ROLLOUTD_IMAGE is the base image)";
       const message = `a ${kind.name} rollout needs an image, and the server has no default one`;
       throw new ServiceError("invalid_field", message, { field: "image", mend });
     }
-    const { id, ...body } = request;
     if (request.callback_url !== undefined) checkCallback(request.callback_url);
+    const terms = termsFor(request, route);
     return {
       madeId: id === undefined,
       job: {
         id: id ?? Bun.randomUUIDv7(),
         numAttempts: request.num_attempts ?? config.num_attempts,
         evalFromRecord: plan.evaluation !== "agent",
-        limits: {
-          initMs: limits.init_ms ?? config.init_limit_ms,
-          runMs: limits.run_ms ?? config.run_limit_ms,
-          evalMs: limits.eval_ms ?? config.eval_limit_ms,
-          totalMs: limits.total_ms ?? config.total_limit_ms,
-          ...(limits.active_ms !== undefined && { activeMs: limits.active_ms }),
-        },
+        limits: terms.limits,
       },
       row: {
-        bodySha256: Bun.SHA256.hash(canonicalJson(body), "hex"),
+        bodySha256: Bun.SHA256.hash(terms.canonical(instance), "hex"),
         taskKind: kind.name,
         usesSandbox: plan.agent,
         scoredInFresh: plan.evaluation === "fresh",
         needsBackend: kind.needsBackend,
         image: image ?? plan.image,
         instance: JSON.stringify(instance),
-        options: JSON.stringify({ sampling, agent, chat, image, tokens, golden, route }),
-        ...rowOptions(request),
+        options: terms.options,
+        ...terms.row,
       },
     };
   };
@@ -70,6 +73,35 @@ function checkRowImage(image: string | null): void {
   if (!problem) return;
   const message = `the row's image "${image}" ${problem.message}`;
   throw new ServiceError("invalid_field", message, { field: "instance" });
+}
+
+type TermsOfJob = {
+  limits: Limits;
+  options: string;
+  row: ReturnType<typeof rowOptions>;
+  canonical: ReturnType<typeof canonicalWith>;
+};
+
+/** What a job has of its request besides id and instance. */
+function termsOfJob(
+  request: RolloutRequest,
+  route: EngineRoute | undefined,
+  config: Config,
+): TermsOfJob {
+  const { id: _id, instance: _instance, ...terms } = request;
+  const { sampling, agent, chat, image, tokens, golden, limits = {} } = terms;
+  return {
+    limits: {
+      initMs: limits.init_ms ?? config.init_limit_ms,
+      runMs: limits.run_ms ?? config.run_limit_ms,
+      evalMs: limits.eval_ms ?? config.eval_limit_ms,
+      totalMs: limits.total_ms ?? config.total_limit_ms,
+      ...(limits.active_ms !== undefined && { activeMs: limits.active_ms }),
+    },
+    options: JSON.stringify({ sampling, agent, chat, image, tokens, golden, route }),
+    row: rowOptions(request),
+    canonical: canonicalWith(terms),
+  };
 }
 
 /** What is the queue's business and not the worker's. */

@@ -27,7 +27,8 @@ export function startBalancing(
   };
   const { balancing: policy, balancing_moves } = config;
   const moves = balancing_moves && policy === "least-work";
-  const registry = new BackendRegistry({ policy, moves, clock });
+  const moreToCome = () => store.counts.waiting("init") + store.counts.waiting("run") > 0;
+  const registry = new BackendRegistry({ policy, moves, moreToCome, clock });
   const sessions = new SessionEnds();
   const desk = new TurnDesk({
     ...{ registry, clock, health },

@@ -119,6 +119,7 @@ export async function startService(
       maxPausedAlive: config.max_paused_alive,
       carryLimitMs: config.carry_limit_ms,
       cancelGraceMs: config.cancel_grace_ms,
+      maxCrashes: config.max_crashes,
       stallMs: config.worker_stall_ms,
     },
     room,

@@ -43,6 +43,10 @@ export const PIPELINE_SETTINGS = {
     3,
     "attempts of a rollout that fails for reasons not its own, where it names no number",
   ),
-  max_crashes: setting(count, 2, "restarts of the service that an active job survives"),
+  max_crashes: setting(
+    count,
+    2,
+    "deaths of the service or a thread that its jobs survive as they are; then they go on in small groups, and alone",
+  ),
   max_outcome_bytes: setting(bytes, 32 * 1024 * 1024, "size of what RUN hands over to EVAL"),
 } as const;

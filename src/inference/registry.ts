@@ -5,7 +5,7 @@ import { allowance, type Health, healthy } from "./balance/health.ts";
 import { type LengthEstimate, Lengths } from "./balance/lengths.ts";
 import { type BackendLoad, type PolicyName, place } from "./balance/placement.ts";
 import { isWorthMoving } from "./balance/relief.ts";
-import { type Growing, hasRoom, isHeld } from "./balance/room.ts";
+import { type Growing, hasRoom, held } from "./balance/room.ts";
 import { NO_THRASH, type Thrash } from "./balance/thrash.ts";
 import type { Backend } from "./engine.ts";
 import type { InBandLoad } from "./generate.ts";
@@ -58,6 +58,11 @@ export type Trajectory = {
   /** Whether it wants or has a call, and when that was last so. */
   inUse: boolean;
   usedMs: number;
+  /** Whether its turn waits for room in its backend's memory. */
+  isOut: boolean;
+  /** How long its turns have waited up to `waitsSinceMs`, since when one waits; null where none does. */
+  waitedMs: number;
+  waitsSinceMs: number | null;
 };
 
 /** A trajectory that needs a backend. `preferredId` is where it was before a restart. */
@@ -67,6 +72,8 @@ export type Arrival = Pick<Trajectory, "jobId" | "ordinal" | "group"> & {
 
 /** Whose tool runs for longer has its context thrown out, rather than that others wait for it. */
 const LEFT_ALONE_MS = 30_000;
+/** When for so long none has begun, no more are expected. */
+const QUIET_MS = 30_000;
 /** Of an agent that edits code: some 17 turns of 300. Units: tokens. */
 const FIRST_GUESS = 5_000;
 
@@ -76,6 +83,8 @@ type RegistryOptions = {
   moves?: boolean;
   /** By default learnt from those that have ended. */
   lengths?: LengthEstimate;
+  /** Whether rollouts wait that have not begun; unless that is known there may always be some. */
+  moreToCome?: () => boolean;
   clock?: { nowMs(): number };
 };
 
@@ -96,7 +105,13 @@ export class BackendRegistry {
   readonly #residents = new Map<string, Set<Trajectory>>();
   readonly #policy: PolicyName;
   readonly #moves: boolean;
+  readonly #moreToCome: () => boolean;
   readonly #clock: { nowMs(): number };
+  /** By backend, for as long as nothing changes: whose contexts its memory holds. */
+  readonly #held = new Map<string, Set<Trajectory>>();
+  #heldMs = 0;
+  /** When a trajectory last began. */
+  #begunMs = Number.NEGATIVE_INFINITY;
   #placements = 0;
 
   constructor(options: RegistryOptions = {}) {
@@ -104,6 +119,7 @@ export class BackendRegistry {
     this.#policy = policy;
     this.#moves = moves;
     this.#lengths = options.lengths ?? new Lengths(FIRST_GUESS, () => this.#sampledByLiving());
+    this.#moreToCome = options.moreToCome ?? (() => true);
     this.#clock = clock;
   }
 
@@ -162,14 +178,16 @@ export class BackendRegistry {
   acquire({ preferredId, ...given }: Arrival): Backend {
     const expectedTokens = this.#lengths.expectedAfter(0, given.jobId);
     const nothing = { firstContext: 0, contextTokens: 0, sampledTokens: 0, turnsHere: 0 };
-    const unused = { inUse: false, usedMs: this.#clock.nowMs() };
-    const trajectory = { ...given, ...nothing, ...unused, expectedTokens };
+    const unused = { inUse: false, usedMs: this.#clock.nowMs(), isOut: false };
+    const unwaited = { waitedMs: 0, waitsSinceMs: null };
+    const trajectory = { ...given, ...nothing, ...unused, ...unwaited, expectedTokens };
     const preferred = preferredId === null ? undefined : this.#entries.get(preferredId);
     const stays = preferred && this.#closedBecause(preferred) === null;
     const backendId = stays ? preferred.backend.id : this.#choose(trajectory, null, null, []);
     if (backendId === null) throw new Error("no backend to acquire; `available` tells before");
     const placed = { ...trajectory, backendId };
     this.#trajectories.set(given.jobId, placed);
+    this.#begunMs = unused.usedMs;
     return this.#enter(placed).backend;
   }
 
@@ -210,20 +228,45 @@ export class BackendRegistry {
     return this.#settle(trajectory, to.backend.id);
   }
 
-  /** Whether its backend's memory holds its context; otherwise its next turn waits until elder ones are over. */
+  /** Whether its backend's memory holds its context; otherwise its next turn waits until there is room. */
   isHeld(trajectory: Trajectory): boolean {
     const { kvTokens = null, contextTokens = 0 } = this.#entries.get(trajectory.backendId) ?? {};
     if (kvTokens === null || contextTokens <= kvTokens / 2) return true;
-    const residents = this.#residents.get(trajectory.backendId) ?? [];
-    const nowMs = this.#clock.nowMs();
-    const isLeftAlone = ({ inUse, usedMs }: Trajectory) => !inUse && nowMs - usedMs > LEFT_ALONE_MS;
-    return isHeld(kvTokens, residents, trajectory, isLeftAlone);
+    const isIn = this.#heldOn(trajectory.backendId, kvTokens).has(trajectory);
+    if (!isIn && !trajectory.isOut) this.#putOut(trajectory);
+    return isIn;
   }
 
-  /** It wants a call, which it may have to wait for, or has none any more. */
-  use(trajectory: Trajectory, inUse: boolean): void {
-    trajectory.inUse = inUse;
+  /** It wants a call, which it may have to wait for. */
+  wants(trajectory: Trajectory): void {
+    this.#held.delete(trajectory.backendId);
+    trajectory.inUse = true;
     trajectory.usedMs = this.#clock.nowMs();
+    trajectory.waitsSinceMs ??= trajectory.usedMs;
+  }
+
+  /** It has one. */
+  goes(trajectory: Trajectory): void {
+    this.waitedMs(trajectory);
+    trajectory.waitsSinceMs = null;
+    trajectory.isOut = false;
+  }
+
+  /** It has none any more, and wants none. */
+  rests(trajectory: Trajectory): void {
+    this.goes(trajectory);
+    trajectory.inUse = false;
+    trajectory.usedMs = this.#clock.nowMs();
+  }
+
+  /** How long its turns have waited for leave, up to now. */
+  waitedMs(trajectory: Trajectory): number {
+    if (trajectory.waitsSinceMs !== null) {
+      const nowMs = this.#clock.nowMs();
+      trajectory.waitedMs += nowMs - trajectory.waitsSinceMs;
+      trajectory.waitsSinceMs = nowMs;
+    }
+    return trajectory.waitedMs;
   }
 
   /** What a call made of a trajectory. */
@@ -260,13 +303,46 @@ export class BackendRegistry {
 
   #hasRoom({ kvTokens, backend }: Registered, newcomer: Context): boolean {
     if (kvTokens === null) return true;
+    const living = Array.from(this.#residents.get(backend.id) ?? [], (one) => this.#growing(one));
+    return hasRoom(kvTokens, living, this.#growing(newcomer));
+  }
+
+  #growing({ contextTokens, expectedTokens }: Context): Growing {
     const { firstContext, perToken } = this.#growth;
-    const growing = ({ contextTokens, expectedTokens }: Context): Growing => {
-      const growthTokens = perToken * expectedTokens;
-      return { contextTokens: contextTokens || firstContext, growthTokens };
-    };
-    const living = Array.from(this.#residents.get(backend.id) ?? [], growing);
-    return hasRoom(kvTokens, living, growing(newcomer));
+    const growthTokens = perToken * expectedTokens;
+    return { contextTokens: contextTokens || firstContext, growthTokens };
+  }
+
+  #heldOn(backendId: string, kvTokens: number): Set<Trajectory> {
+    const nowMs = this.#clock.nowMs();
+    if (nowMs !== this.#heldMs) this.#held.clear();
+    this.#heldMs = nowMs;
+    const known = this.#held.get(backendId);
+    if (known) return known;
+    const living = [...(this.#residents.get(backendId) ?? [])].filter(({ inUse, usedMs }) => {
+      return inUse || nowMs - usedMs <= LEFT_ALONE_MS;
+    });
+    for (const trajectory of living) this.waitedMs(trajectory);
+    const inside = held(kvTokens, living, this.#mayMoreCome());
+    this.#held.set(backendId, inside);
+    return inside;
+  }
+
+  /** Whether others are to begin, as far as that can be told: while some wait, or some have just begun. */
+  #mayMoreCome(): boolean {
+    return this.#moreToCome() || this.#clock.nowMs() - this.#begunMs < QUIET_MS;
+  }
+
+  #putOut(trajectory: Trajectory): void {
+    trajectory.isOut = true;
+    const { jobId, backendId } = trajectory;
+    const reason = this.#mayMoreCome()
+      ? "it is to wait for elder ones, because more are to begin"
+      : "it is to wait for those that have sampled less, because no more are to begin";
+    const cause = `contexts have outgrown the memory of ${backendId}`;
+    const nothing = { scores: [], excluded: [] };
+    const same = { backendId, from: backendId };
+    this.#decide({ jobId, ...same, policy: this.#policy, cause, reason, ...nothing });
   }
 
   *#sampledByLiving(): Generator<number> {
@@ -305,6 +381,7 @@ export class BackendRegistry {
     this.#leave(trajectory);
     trajectory.backendId = backendId;
     trajectory.turnsHere = 0;
+    trajectory.isOut = false;
     return this.#enter(trajectory);
   }
 
@@ -336,6 +413,7 @@ export class BackendRegistry {
   }
 
   #count({ backendId, contextTokens, expectedTokens }: Trajectory, sign: 1 | -1): void {
+    this.#held.delete(backendId);
     const entry = this.#entries.get(backendId);
     if (!entry) return;
     entry.live += sign;

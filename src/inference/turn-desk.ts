@@ -105,6 +105,12 @@ export class TurnDesk implements Disposable {
     this.plan();
   }
 
+  /** How long calls of a trajectory have waited here, for whatever reason. */
+  waitedMs(jobId: string): number {
+    const trajectory = this.registry.trajectory(jobId);
+    return trajectory ? this.registry.waitedMs(trajectory) : 0;
+  }
+
   receive(event: FromTurn): void {
     if (event.type === "turn_wanted") this.#want(event);
     else this.#ended(event);
@@ -166,9 +172,10 @@ export class TurnDesk implements Disposable {
     const trajectory = this.registry.trajectory(jobId);
     // Its job was ended meanwhile, and its thread has been told.
     if (!trajectory) return;
-    this.registry.use(trajectory, true);
+    this.registry.wants(trajectory);
     if (contextTokens !== null) this.registry.advance(trajectory, contextTokens, 0);
     if (failed && failedOn.length > retriesOf(failed, this.#options.maxRetries)) {
+      this.registry.rests(trajectory);
       this.#tell({ type: "turn_denied", ...key, error: asRefused(failed) });
       return;
     }
@@ -209,7 +216,9 @@ export class TurnDesk implements Disposable {
     for (const [id, waiting] of this.#waiting) {
       const trajectory = this.registry.trajectory(waiting.key.jobId);
       if (!trajectory) this.#waiting.delete(id);
-      else if (!this.#grant(id, waiting, trajectory)) this.#refuseLate(id, waiting, nowMs);
+      else if (!this.#grant(id, waiting, trajectory)) {
+        this.#refuseLate(id, waiting, trajectory, nowMs);
+      }
     }
     clearTimeout(this.#timer);
     if (this.#waiting.size > 0) this.#timer = setTimeout(() => this.plan(), SWEEP_MS);
@@ -230,6 +239,7 @@ export class TurnDesk implements Disposable {
     this.#granted.set(id, { key, backendId: entry.backend.id });
     entry.turns++;
     trajectory.turnsHere++;
+    this.registry.goes(trajectory);
     const { weightVersion } = this;
     this.#tell({ type: "turn_granted", ...key, backend: entry.backend, weightVersion });
     return true;
@@ -271,10 +281,11 @@ export class TurnDesk implements Disposable {
     return failures > 1 ? `the call failed ${failures} times on ${backend.id}` : null;
   }
 
-  #refuseLate(id: string, waiting: Waiting, nowMs: number): void {
+  #refuseLate(id: string, waiting: Waiting, trajectory: Trajectory, nowMs: number): void {
     waiting.stuckSinceMs ??= nowMs;
     if (nowMs - waiting.stuckSinceMs < this.#options.backendWaitMs) return;
     this.#waiting.delete(id);
+    this.registry.rests(trajectory);
     this.#tell({ type: "turn_denied", ...waiting.key, error: this.#nothingWorks() });
   }
 
@@ -290,7 +301,7 @@ export class TurnDesk implements Disposable {
   #giveBack(id: string, { key, backendId }: Granted): void {
     this.#granted.delete(id);
     const trajectory = this.registry.trajectory(key.jobId);
-    if (trajectory) this.registry.use(trajectory, false);
+    if (trajectory) this.registry.rests(trajectory);
     const entry = this.registry.get(backendId);
     if (entry) entry.turns--;
     if (this.#granted.size === 0) for (const resolve of this.#quiet) resolve();

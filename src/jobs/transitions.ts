@@ -1,10 +1,12 @@
 import { type ErrorBody, errorBodyOf } from "../errors.ts";
 import type { Ending, Job, Stage, Visit } from "./job.ts";
-import { activeLeftMs, isFinal, isPaused, NEVER_MS, stageLimitMs } from "./job.ts";
+import { activeLeftMs, heldMs, isFinal, isPaused, NEVER_MS, stageLimitMs } from "./job.ts";
 import { backoffMs, isWorthRetrying } from "./retry.ts";
 
 export type JobEvent =
   | { type: "stage_started" }
+  /** So long in all the service has made it wait in this stage: that is no work of its own. */
+  | { type: "held_back"; ms: number }
   | { type: "stage_succeeded" }
   | { type: "stage_failed"; error: ErrorBody }
   /** While the job waited for the stage that was to work in it. */
@@ -18,8 +20,10 @@ export type JobEvent =
   | { type: "continued"; leftMs: number }
   /** A cancel, a passed deadline or a shutdown: the first rung of the ladder. */
   | { type: "end_requested"; ending: Ending; reason?: string }
-  /** The service starts and finds the job as its predecessor left it. */
-  | { type: "recovered"; maxCrashes: number };
+  /** Its thread is gone, and other jobs that were in it may be the reason: it starts anew, and none of its attempts is used up. */
+  | { type: "thread_lost" }
+  /** The service starts and finds the job as its predecessor left it; `alone`: no other one was active. */
+  | { type: "recovered"; maxCrashes: number; alone: boolean };
 
 /** Services that are restarted again and again must not make a job's record grow. */
 const MAX_VISITS = 90;
@@ -42,6 +46,9 @@ export function transition(job: Job, event: JobEvent, nowMs: number): Job {
         notBeforeMs: null,
         stageDeadlineMs: stageDeadlineMs(job, nowMs),
       };
+    case "held_back":
+      expect(job, "active", event);
+      return holdBack(job, event.ms);
     case "stage_succeeded":
       expect(job, "active", event);
       if (job.ending !== null) return conclude(job, nowMs);
@@ -50,6 +57,10 @@ export function transition(job: Job, event: JobEvent, nowMs: number): Job {
       expect(job, "active", event);
       if (job.ending !== null) return conclude(job, nowMs);
       return failAttempt(settle(job, nowMs), event.error, nowMs);
+    case "thread_lost":
+      expect(job, "active", event);
+      if (job.ending !== null) return conclude(job, nowMs);
+      return { ...startAgain(settle(job, nowMs), nowMs), crashes: job.crashes + 1 };
     case "sandbox_lost":
       expect(job, "pending", event);
       return failAttempt(settle(job, nowMs), event.error, nowMs);
@@ -71,11 +82,23 @@ function stageDeadlineMs(job: Job, nowMs: number): number {
   return Math.min(nowMs + Math.min(stageLeftMs, leftMs), job.deadlineMs);
 }
 
+/** The stage's limit and that of all work end later by as much; the total limit stays. */
+function holdBack(job: Job, ms: number): Job {
+  const last = job.visits.at(-1);
+  const moreMs = Math.round(ms) - heldMs(job);
+  if (!last || moreMs <= 0) return job;
+  const [attempt, stage, queuedMs, startedMs, endedMs] = last;
+  const visit: Visit = [attempt, stage, queuedMs, startedMs, endedMs, heldMs(job) + moreMs];
+  const latestMs = Math.min((job.stageDeadlineMs ?? NEVER_MS) + moreMs, job.deadlineMs);
+  return { ...job, visits: [...job.visits.slice(0, -1), visit], stageDeadlineMs: latestMs };
+}
+
 /** The work of this attempt in this stage before it was paused. */
 function spentBeforeMs({ visits, attempt, stage }: Job): number {
   let spentMs = 0;
-  for (const [of, where, , startedMs, endedMs] of visits) {
-    if (of === attempt && where === stage) spentMs += (endedMs ?? startedMs) - startedMs;
+  for (const [of, where, , startedMs, endedMs, waitedMs = 0] of visits) {
+    if (of !== attempt || where !== stage || endedMs === null) continue;
+    spentMs += Math.max(0, endedMs - startedMs - waitedMs);
   }
   return spentMs;
 }
@@ -148,8 +171,9 @@ function recover(job: Job, event: Extract<JobEvent, { type: "recovered" }>, nowM
   const crashes = job.crashes + (wasActive ? 1 : 0);
   if (isPaused(job)) return job.stage === "init" ? job : pause(job, false, nowMs);
   if (job.ending === "cancel") return conclude({ ...job, crashes }, nowMs);
-  if (crashes > event.maxCrashes) {
-    const message = `the service died ${crashes} times while this job was active; it is not tried again`;
+  // Beside others it is only suspected: see `Suspects`.
+  if (crashes > event.maxCrashes && wasActive && event.alone) {
+    const message = `the service died ${crashes} times while this job was active, at last while no other was; it is not tried again`;
     return finish(
       { ...settle(job, nowMs), crashes },
       "failed",
@@ -195,10 +219,11 @@ function settle(job: Job, nowMs: number): Job {
   // A pause is neither queue nor work.
   const elapsedMs = isPaused(job) ? 0 : Math.max(0, nowMs - job.sinceMs);
   const timing = job.timings[job.stage];
-  const booked =
-    job.state === "pending"
-      ? { ...timing, queuedMs: timing.queuedMs + elapsedMs }
-      : { ...timing, activeMs: timing.activeMs + elapsedMs };
+  const waitedMs = job.state === "pending" ? elapsedMs : Math.min(elapsedMs, heldMs(job));
+  const booked = {
+    queuedMs: timing.queuedMs + waitedMs,
+    activeMs: timing.activeMs + elapsedMs - waitedMs,
+  };
   const visits = job.state === "active" ? left(job.visits, nowMs) : job.visits;
   return { ...job, sinceMs: nowMs, timings: { ...job.timings, [job.stage]: booked }, visits };
 }
@@ -210,8 +235,8 @@ function entered({ attempt, stage, sinceMs, visits }: Job, nowMs: number): Visit
 function left(visits: Visit[], nowMs: number): Visit[] {
   const last = visits.at(-1);
   if (!last) return visits;
-  const [attempt, stage, queuedMs, startedMs] = last;
-  return [...visits.slice(0, -1), [attempt, stage, queuedMs, startedMs, nowMs]];
+  const [attempt, stage, queuedMs, startedMs, , ...held] = last;
+  return [...visits.slice(0, -1), [attempt, stage, queuedMs, startedMs, nowMs, ...held]];
 }
 
 function expect(job: Job, state: Job["state"], event: JobEvent): void {
@@ -235,7 +260,7 @@ function passedLimit(job: Job): string {
     return `its limit of ${limits.totalMs} ms in total`;
   }
   const stageMs = stageLimitMs(job);
-  if (stageDeadlineMs - sinceMs < stageMs - spentBeforeMs(job))
+  if (stageDeadlineMs - sinceMs - heldMs(job) < stageMs - spentBeforeMs(job))
     return `its limit of ${limits.activeMs} ms of work`;
   return `the stage's limit of ${stageMs} ms`;
 }

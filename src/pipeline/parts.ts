@@ -19,6 +19,8 @@ export interface BackendChooser {
   release(jobId: string, whole: boolean): void;
   /** What a thread says of its calls. */
   receive(event: FromTurn): void;
+  /** How long a trajectory's calls have waited for leave since it was placed; 0 where there is none. */
+  waitedMs(jobId: string): number;
   /**
    * @param tell reaches the thread that works on a job
    * @param wake is called when jobs that wait for a backend may find one
@@ -67,6 +69,8 @@ export type SchedulerSettings = {
   carryLimitMs: number;
   /** How long a worker has to confirm an end before its sandbox, and then its thread, is killed. */
   cancelGraceMs: number;
+  /** Crashes of the service or of its thread that a job survives with others beside it. */
+  maxCrashes?: number;
   /** How long a thread may give no sign of life before it is replaced. */
   stallMs?: number;
 };

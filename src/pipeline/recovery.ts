@@ -19,9 +19,10 @@ export function recoverJobs(
     store.callbacks.allDue(clock.nowMs());
     let resumed = 0;
     let ended = 0;
+    const alone = activeJobs(store) === 1;
     for (const row of recoverable(store)) {
       const job = toJob(row);
-      const next = transition(job, { type: "recovered", maxCrashes }, clock.nowMs());
+      const next = transition(job, { type: "recovered", maxCrashes, alone }, clock.nowMs());
       if (next === job) continue;
       store.updateJob(row.seq, job, next);
       if (next.state === "pending") resumed++;
@@ -29,6 +30,13 @@ export function recoverJobs(
     }
     return { resumed, ended };
   });
+}
+
+/** As the predecessor left them; more than two are not counted. */
+function activeJobs(store: Store): number {
+  let count = 0;
+  for (const row of recoverable(store)) if (row.state === "active" && ++count === 2) break;
+  return count;
 }
 
 /** Page by page: many jobs with their instances would not be small. */

@@ -10,6 +10,7 @@ import { Batches } from "./batches.ts";
 import { EventFeed } from "./event-feed.ts";
 import { Groups } from "./groups.ts";
 import { Heartbeat } from "./heartbeat.ts";
+import { withWaits } from "./held-back.ts";
 import { ImageGate } from "./image-gate.ts";
 import { Intake } from "./intake.ts";
 import { Ladder } from "./ladder.ts";
@@ -19,6 +20,7 @@ import type { Accepted, ActiveJob, SchedulerParts, Submission, Submitted } from 
 import { Pauses } from "./pauses.ts";
 import { Pool, type PoolWorker } from "./pool.ts";
 import { Slots } from "./slots.ts";
+import { Suspects } from "./suspects.ts";
 import { Ticker } from "./ticker.ts";
 import { Waiters } from "./waiters.ts";
 import { WarmPool } from "./warm-pool.ts";
@@ -26,6 +28,7 @@ import { WarmPool } from "./warm-pool.ts";
 /** How often a drain looks whether the active jobs are over. */
 const DRAIN_POLL_MS = 5;
 const DEFAULT_STALL_MS = 60_000;
+const DEFAULT_MAX_CRASHES = 2;
 
 /**
  * The control plane's heart: it takes what happens (submits, cancels, workers' answers, deadlines), lets
@@ -48,10 +51,13 @@ export class Scheduler {
   readonly #images: ImageGate;
   readonly #warm: WarmPool;
   readonly #slots: Slots;
+  readonly #suspects: Suspects;
   readonly #heartbeat: Heartbeat;
   /** Ends of each stage that are to be booked in the next tick, or in the rest of this one. */
   readonly #leaving: Record<Stage, number> = { init: 0, run: 0, eval: 0 };
   #draining = false;
+  /** Jobs that went back to the queue in a drain before their time to end was over. */
+  #cutEarly = 0;
   /** Answers of attempts that were over. */
   staleAnswers = 0;
 
@@ -90,10 +96,17 @@ export class Scheduler {
       tell: (job) => this.#tell(job),
       afterCommit: (effect) => this.#ticker.afterCommit(effect),
     });
+    const { maxCrashes = DEFAULT_MAX_CRASHES } = settings;
+    this.#suspects = new Suspects(maxCrashes, store.inCrashes(Math.max(1, maxCrashes)));
     this.#slots = new Slots({
       ...{ ...parts, pauses: this.pauses },
       ...{ pools: this.pools, active: this.active, parking: this.#parking },
-      ...{ images: this.#images, warm: this.#warm, tell: (job) => this.#tell(job) },
+      ...{
+        images: this.#images,
+        warm: this.#warm,
+        suspects: this.#suspects,
+        tell: (job) => this.#tell(job),
+      },
     });
     this.#ladder = new Ladder({
       ...parts,
@@ -193,7 +206,7 @@ export class Scheduler {
     const nowMs = this.#parts.clock.nowMs();
     const entry = this.active.get(id);
     if (entry) {
-      const next = transition(entry.job, request, nowMs);
+      const next = transition(withWaits(entry, this.#parts), request, nowMs);
       if (next.ending === entry.job.ending) return;
       this.#parts.store.updateJob(entry.seq, entry.job, next);
       entry.job = next;
@@ -224,7 +237,7 @@ export class Scheduler {
     while (this.active.size > 0 && this.#parts.clock.nowMs() < until) {
       await Bun.sleep(DRAIN_POLL_MS);
     }
-    const handedBack = this.active.size;
+    const handedBack = this.active.size + this.#cutEarly;
     await this.#ticker.operate(() => {
       for (const id of this.active.keys()) this.#requestEnd(id, "shutdown");
     });
@@ -302,6 +315,12 @@ export class Scheduler {
       if (event.handle) this.#parking.end(event.handle);
       return;
     }
+    // Who ends a batch job signals the sandboxes with the service: that is no attempt's failure.
+    if (this.#draining && event.error?.code === "sandbox_died" && entry.job.ending === null) {
+      const ended: JobEvent = { type: "end_requested", ending: "shutdown" };
+      entry.job = transition(entry.job, ended, this.#parts.clock.nowMs());
+      this.#cutEarly++;
+    }
     const outcome: JobEvent = event.error
       ? { type: "stage_failed", error: event.error }
       : { type: "stage_succeeded" };
@@ -320,7 +339,7 @@ export class Scheduler {
 
   /** Takes a job out of its slot and books what became of it. */
   #leave(entry: ActiveJob, event: JobEvent, result: JobResult, handle: SandboxHandle | null): void {
-    const next = transition(entry.job, event, this.#parts.clock.nowMs());
+    const next = transition(withWaits(entry, this.#parts), event, this.#parts.clock.nowMs());
     this.active.delete(next.id);
     entry.worker.jobIds.delete(next.id);
     if (entry.fetching) this.#images.left(entry.image);
@@ -342,6 +361,7 @@ export class Scheduler {
     handle?: SandboxHandle | null,
   ): void {
     this.#parts.store.updateJob(seq, from, next, result);
+    this.#suspects.note(next);
     const sandbox = this.#parking.take(next.id) ?? handle;
     const goesOn = next.state === "pending" && next.stage !== "init" && !this.#isSpare(next);
     if (sandbox && goesOn) this.#parking.park(next.id, sandbox, next.stage);
@@ -388,13 +408,16 @@ export class Scheduler {
     for (const { handles } of entries) for (const it of handles) this.#parts.sandboxes.kill(it);
     this.pools[worker.stage].respawn(worker);
     if (worker.stage === "init") this.#warm.lost();
+    // Of several any may be the reason, so that none is charged with it.
+    const error = new ServiceError(code, reason).toBody();
+    const ending: JobEvent =
+      entries.length === 1 ? { type: "stage_failed", error } : { type: "thread_lost" };
     this.#ticker.enqueue(() => {
       this.pauses.workerLost(worker);
       for (const entry of entries) {
         if (this.active.get(entry.job.id) !== entry) continue;
-        const error = new ServiceError(code, reason).toBody();
         for (const handle of entry.handles) this.#parking.end(handle);
-        this.#leave(entry, { type: "stage_failed", error }, {}, null);
+        this.#leave(entry, ending, {}, null);
       }
     });
   }

@@ -11,6 +11,7 @@ import type { Parking } from "./parking.ts";
 import type { ActiveJob, SchedulerParts } from "./parts.ts";
 import type { Pauses } from "./pauses.ts";
 import type { Pool } from "./pool.ts";
+import type { Suspects } from "./suspects.ts";
 import type { WarmPool } from "./warm-pool.ts";
 
 type SlotParts = Pick<SchedulerParts, "store" | "clock" | "backends" | "settings" | "room"> & {
@@ -20,9 +21,12 @@ type SlotParts = Pick<SchedulerParts, "store" | "clock" | "backends" | "settings
   pauses: Pauses;
   images: ImageGate;
   warm: WarmPool;
+  suspects: Suspects;
   /** Of a job's change, once it is durable. */
   tell(job: Job): void;
 };
+
+const LATER_FIRST: Record<Stage, number> = { eval: 0, run: 1, init: 2 };
 
 /** Which waiting jobs get the free slots; inside a tick only. */
 export class Slots {
@@ -35,6 +39,7 @@ export class Slots {
 
   /** Later stages first: what has begun is finished before more is begun. */
   fill(): void {
+    if (this.#holdForOne()) return;
     // Jobs that have to wait for their image may have kept others out of the list.
     while (this.#fillStage("eval")) {}
     this.#fillStage("run");
@@ -44,9 +49,26 @@ export class Slots {
     this.#parts.warm.tend(starting, this.#parts.settings.maxSandboxesAhead - ahead);
   }
 
+  /** A job that has to be alone waits until nothing is active. Returns whether nothing else is to start. */
+  #holdForOne(): boolean {
+    const { suspects, store, active, backends, images } = this.#parts;
+    const alone = suspects.alone();
+    if (alone.length === 0) return false;
+    if (alone.some((id) => active.has(id))) return true;
+    const ready = alone
+      .flatMap((id) => store.workById(id) ?? [])
+      .filter((row) => row.state === "pending" && row.not_before_ms === null)
+      .filter((row) => row.stage !== "run" || !row.needs_backend || backends.available());
+    const [row] = ready.toSorted((a, b) => LATER_FIRST[a.stage] - LATER_FIRST[b.stage]);
+    if (!row || active.size > 0) return row !== undefined;
+    const next = this.#needsImage(row) ? images.enter(row.image ?? "", row.stage) : "start";
+    if (next !== "wait") this.#claim(row, next === "fetch");
+    return true;
+  }
+
   /** Returns whether more jobs are barred than before. */
   #fillStage(stage: Stage): boolean {
-    const { store, pools, images, backends, active } = this.#parts;
+    const { store, pools, images, backends, active, suspects } = this.#parts;
     const isInit = stage === "init";
     const limit = pools[stage].freeSlots() + images.fetching(stage);
     if (limit <= 0) return false;
@@ -57,6 +79,7 @@ export class Slots {
     const filter = { stage, limit, sandbox, backend, barred };
     for (const row of this.#share.candidates(store, active, filter)) {
       if (row.uses_sandbox && starts <= 0) continue;
+      if (!suspects.mayJoin(row.id, active)) continue;
       const next = this.#needsImage(row) ? images.enter(row.image ?? "", stage) : "start";
       if (next === "wait") continue;
       // Each that is placed may take the room of the next.

@@ -4,36 +4,89 @@ const START = "<|im_start|>";
 const END = "<|im_end|>";
 const RESPONSE = /<tool_response>\n?([\s\S]*?)\n?<\/tool_response>/g;
 
-/** Messages as text, as Qwen's chat template has them, with the generation prompt at the end if wanted. */
+/** ChatML with tools, as Qwen's models have it. Every tag of the engine's is one token. */
+export const CHAT_TEMPLATE = `{%- if tools %}
+    {{- '<|im_start|>system\n' }}
+    {%- if messages[0].role == 'system' %}
+        {{- messages[0].content + '\n\n' }}
+    {%- endif %}
+    {{- '# Tools\n\nYou may call these functions:\n<tools>' }}
+    {%- for tool in tools %}
+        {{- '\n' + (tool | tojson) }}
+    {%- endfor %}
+    {{- '\n</tools><|im_end|>\n' }}
+{%- endif %}
+{%- for message in messages %}
+    {%- if message.role == 'system' and loop.first and tools %}
+    {%- elif message.role == 'assistant' %}
+        {{- '<|im_start|>assistant\n' + (message.content or '') }}
+        {%- for call in message.tool_calls or [] %}
+            {{- '' if loop.first and not message.content else '\n' }}
+            {{- '<tool_call>\n{"name": "' + call.function.name + '", "arguments": ' }}
+            {%- if call.function.arguments is string %}
+                {{- call.function.arguments }}
+            {%- else %}
+                {{- call.function.arguments | tojson }}
+            {%- endif %}
+            {{- '}\n</tool_call>' }}
+        {%- endfor %}
+        {{- '<|im_end|>\n' }}
+    {%- elif message.role == 'tool' %}
+        {%- if loop.first or messages[loop.index0 - 1].role != 'tool' %}
+            {{- '<|im_start|>user' }}
+        {%- endif %}
+        {{- '\n<tool_response>\n' + message.content + '\n</tool_response>' }}
+        {%- if loop.last or messages[loop.index0 + 1].role != 'tool' %}
+            {{- '<|im_end|>\n' }}
+        {%- endif %}
+    {%- else %}
+        {{- '<|im_start|>' + message.role + '\n' + message.content + '<|im_end|>\n' }}
+    {%- endif %}
+{%- endfor %}
+{%- if add_generation_prompt %}
+    {{- '<|im_start|>assistant\n' }}
+{%- endif %}`;
+
+/** What the template makes of messages, without the interpreter, which would cost more than all else that a call does. */
 export function renderChat(
   messages: readonly SimulatedMessage[],
   tools: unknown[],
   addGenerationPrompt = true,
 ): string {
-  const turns: { role: string; text: string }[] = [];
-  for (const message of messages) {
+  let text = "";
+  const [first] = messages;
+  const system = tools.length > 0 && first?.role === "system" ? first : null;
+  if (tools.length > 0) {
+    const lines = tools.map((tool) => `\n${pythonJson(tool)}`).join("");
+    const intro = system === null ? "" : `${system.content}\n\n`;
+    const offered = `# Tools\n\nYou may call these functions:\n<tools>${lines}\n</tools>`;
+    text += block("system", intro + offered);
+  }
+  for (const [index, message] of messages.entries()) {
+    if (message === system) continue;
     if (message.role !== "tool") {
-      turns.push({ role: message.role, text: textOf(message) });
+      text += block(message.role, textOf(message));
       continue;
     }
-    const text = `<tool_response>\n${message.content}\n</tool_response>`;
-    const last = turns.at(-1);
-    if (last?.role === "tool") last.text += `\n${text}`;
-    else turns.push({ role: "tool", text });
+    if (messages[index - 1]?.role !== "tool") text += `${START}user`;
+    text += `\n<tool_response>\n${message.content}\n</tool_response>`;
+    if (messages[index + 1]?.role !== "tool") text += `${END}\n`;
   }
-  const offered = tools.length === 0 ? "" : block("system", toolsText(tools));
-  const shown = turns.map(({ role, text }) => block(role === "tool" ? "user" : role, text));
-  const prompt = addGenerationPrompt ? `${START}assistant\n` : "";
-  return `${offered}${shown.join("")}${prompt}`;
+  return addGenerationPrompt ? `${text}${START}assistant\n` : text;
 }
 
 function block(role: string, text: string): string {
   return `${START}${role}\n${text}${END}\n`;
 }
 
-function toolsText(tools: unknown[]): string {
-  const lines = tools.map((tool) => JSON.stringify(tool)).join("\n");
-  return `# Tools\n\n<tools>\n${lines}\n</tools>`;
+/** As Python writes it, and with it each template's `tojson`. */
+function pythonJson(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(pythonJson).join(", ")}]`;
+  if (typeof value !== "object" || value === null) return JSON.stringify(value);
+  const entries = Object.entries(value).map(
+    ([key, inner]) => `${JSON.stringify(key)}: ${pythonJson(inner)}`,
+  );
+  return `{${entries.join(", ")}}`;
 }
 
 function textOf(message: SimulatedMessage): string {

@@ -1,51 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { CHAT_TEMPLATE } from "./chatml.ts";
 import { byteTokenizer, SPECIALS } from "./tokenizer.ts";
-
-/** ChatML with tools, as Qwen's models have it. Every tag of the engine's is one token. */
-const CHAT_TEMPLATE = `{%- if tools %}
-    {{- '<|im_start|>system\n' }}
-    {%- if messages[0].role == 'system' %}
-        {{- messages[0].content + '\n\n' }}
-    {%- endif %}
-    {{- '# Tools\n\nYou may call these functions:\n<tools>' }}
-    {%- for tool in tools %}
-        {{- '\n' + (tool | tojson) }}
-    {%- endfor %}
-    {{- '\n</tools><|im_end|>\n' }}
-{%- endif %}
-{%- for message in messages %}
-    {%- if message.role == 'system' and loop.first and tools %}
-    {%- elif message.role == 'assistant' %}
-        {{- '<|im_start|>assistant' }}
-        {%- if message.content %}
-            {{- '\n' + message.content }}
-        {%- endif %}
-        {%- for call in message.tool_calls or [] %}
-            {{- '\n<tool_call>\n{"name": "' + call.function.name + '", "arguments": ' }}
-            {%- if call.function.arguments is string %}
-                {{- call.function.arguments }}
-            {%- else %}
-                {{- call.function.arguments | tojson }}
-            {%- endif %}
-            {{- '}\n</tool_call>' }}
-        {%- endfor %}
-        {{- '<|im_end|>\n' }}
-    {%- elif message.role == 'tool' %}
-        {%- if loop.first or messages[loop.index0 - 1].role != 'tool' %}
-            {{- '<|im_start|>user' }}
-        {%- endif %}
-        {{- '\n<tool_response>\n' + message.content + '\n</tool_response>' }}
-        {%- if loop.last or messages[loop.index0 + 1].role != 'tool' %}
-            {{- '<|im_end|>\n' }}
-        {%- endif %}
-    {%- else %}
-        {{- '<|im_start|>' + message.role + '\n' + message.content + '<|im_end|>\n' }}
-    {%- endif %}
-{%- endfor %}
-{%- if add_generation_prompt %}
-    {{- '<|im_start|>assistant\n' }}
-{%- endif %}`;
 
 /**
  * Writes the simulated model as a Hugging Face folder, so that token mode can be tried without a real model:

@@ -229,6 +229,11 @@ export class Store implements Disposable {
     return this.#statements.pastDeadline.all(nowMs).map(({ id }) => id);
   }
 
+  /** Unfinished jobs that have been active in so many crashes. */
+  inCrashes(least: number): { id: string; crashes: number }[] {
+    return this.#statements.inCrashes.all(least);
+  }
+
   /** Unfinished jobs behind a position that can't stay as a service left them that died; at most 500. */
   recoverable(after: number): JobHead[] {
     return this.#statements.recoverable.all(after);
@@ -335,6 +340,9 @@ function prepareStatements(db: Database) {
       "SELECT min(not_before_ms) AS due FROM jobs WHERE not_before_ms IS NOT NULL",
     ),
     pastDeadline: db.query<{ id: string }, [number]>(PAST_DEADLINE),
+    inCrashes: db.query<{ id: string; crashes: number }, [number]>(
+      "SELECT id, crashes FROM jobs INDEXED BY jobs_unfinished WHERE finished_ms IS NULL AND crashes >= (SELECT ?)",
+    ),
     claimable: db.query<WorkRow, [Stage, string, number, number, number, string]>(CLAIMABLE),
     clientsWaiting: db.query<{ client: string }, [Stage]>(CLIENTS_WAITING),
     recoverable: db.query<JobHead, [number]>(RECOVERABLE),

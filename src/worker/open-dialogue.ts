@@ -61,6 +61,12 @@ export async function openDialogue(engines: Engines, options: OpenOptions): Prom
     const mend = "add the backend with --model-dir, on an engine that generates from token ids";
     throw new ServiceError("tokens_unavailable", message, { mend });
   }
+  // ProRL's server has no route for messages.
+  if (backend.profile?.rung === "prorl_generate") {
+    const message = `backend "${backend.id}" takes token ids only, and ${missing}`;
+    const mend = "add the backend with --model-dir, and ask for no text";
+    throw new ServiceError("tokens_unavailable", message, { mend });
+  }
   const engine = leasedChat(engines.chat, turns, job);
   return new TextDialogue(prompt, { ...rest, backend, engine });
 }

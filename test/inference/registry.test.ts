@@ -209,3 +209,71 @@ test("a backend that is added again while it works keeps its count", () => {
   ]);
   expect(t.on("a").backend.model).toBe("other");
 });
+
+describe("a memory that contexts have outgrown", () => {
+  function crowded(moreToCome: boolean) {
+    let nowMs = 0;
+    const clock = { nowMs: () => nowMs };
+    const registry = new BackendRegistry({ clock, moreToCome: () => moreToCome });
+    registry.add(backend("a"));
+    const begin = (contextTokens: number, sampledTokens: number) => {
+      const { jobId } = arrival();
+      registry.acquire(arrival({ jobId }));
+      const trajectory = registry.trajectory(jobId) as NonNullable<
+        ReturnType<typeof registry.trajectory>
+      >;
+      registry.advance(trajectory, contextTokens, sampledTokens);
+      registry.wants(trajectory);
+      return trajectory;
+    };
+    const pass = (ms: number) => {
+      nowMs += ms;
+    };
+    const [elder, younger] = [begin(8_000, 3_000), begin(4_000, 100)];
+    const entry = registry.get("a");
+    if (entry) entry.kvTokens = 10_000;
+    return { registry, elder, younger, pass };
+  }
+
+  test("makes the youngest wait while others wait to begin, or have just begun", () => {
+    for (const moreToCome of [true, false]) {
+      const { registry, elder, younger } = crowded(moreToCome);
+      expect([elder, younger].map((one) => registry.isHeld(one))).toEqual([true, false]);
+    }
+  });
+
+  test("makes who has sampled most wait when no more are to begin, and says so once", () => {
+    const { registry, elder, younger, pass } = crowded(false);
+    pass(30_000);
+    for (let look = 0; look < 2; look++) {
+      expect([elder, younger].map((one) => registry.isHeld(one))).toEqual([false, true]);
+    }
+    const said = registry.decisions.last(9).filter(({ jobId, from }) => {
+      return jobId === elder.jobId && from !== null;
+    });
+    expect(said).toEqual([
+      expect.objectContaining({
+        ...{ from: "a", backendId: "a", cause: "contexts have outgrown the memory of a" },
+        reason: expect.stringContaining("sampled less"),
+      }),
+    ]);
+    registry.rests(younger);
+    registry.release(younger.jobId, true);
+    expect(registry.isHeld(elder)).toBe(true);
+  });
+
+  test("is there first for who has waited for a quarter of an hour", () => {
+    const { registry, elder, younger, pass } = crowded(false);
+    registry.goes(younger);
+    pass(899_999);
+    expect(registry.isHeld(elder)).toBe(false);
+    pass(1);
+    registry.rests(younger);
+    registry.wants(younger);
+    expect([elder, younger].map((one) => registry.isHeld(one))).toEqual([true, false]);
+    expect(registry.waitedMs(elder)).toBe(900_000);
+    registry.goes(elder);
+    pass(1_000);
+    expect(registry.waitedMs(elder)).toBe(900_000);
+  });
+});

@@ -31,7 +31,7 @@ const started: JobEvent = { type: "stage_started" };
 const succeeded: JobEvent = { type: "stage_succeeded" };
 const failed: JobEvent = { type: "stage_failed", error: BROKEN };
 const cancel: JobEvent = { type: "end_requested", ending: "cancel" };
-const recovered = (): JobEvent => ({ type: "recovered", maxCrashes: 2 });
+const recovered = (alone = true): JobEvent => ({ type: "recovered", maxCrashes: 2, alone });
 
 describe("a job", () => {
   test("goes through init, run and eval, and then has succeeded", () => {
@@ -71,6 +71,40 @@ describe("a job", () => {
   test("counts time in a queue apart from time at work", () => {
     const job = transition(transition(newJob(), started, 6000), succeeded, 6007);
     expect(job.timings.init).toEqual({ queuedMs: 5000, activeMs: 7 });
+  });
+});
+
+describe("what the service holds back", () => {
+  const heldBack = (ms: number): JobEvent => ({ type: "held_back", ms });
+  const inRun = after(started, succeeded, started);
+
+  test("is no work: the stage may last longer by as much, however often it is said", () => {
+    const job = [30, 30, 50, 40].reduce((one, ms) => transition(one, heldBack(ms), 1100), inRun);
+    expect(job.stageDeadlineMs).toBe(1030 + LIMITS.runMs + 50);
+    expect(transition(job, succeeded, 1100)).toMatchObject({
+      timings: { run: { queuedMs: 10 + 50, activeMs: 20 } },
+      visits: [expect.anything(), [1, "run", 1020, 1030, 1100, 50]],
+    });
+  });
+
+  test("takes nothing of the time for all work, and is none of what a paused one has spent", () => {
+    const limits = { ...LIMITS, activeMs: 150 };
+    const first = transition({ ...inRun, limits }, heldBack(60), 1100);
+    const paused = transition(first, { type: "paused", alive: true }, 1130);
+    const again = transition(
+      transition(paused, { type: "continued", leftMs: 5_000 }, 2000),
+      started,
+      2000,
+    );
+    // Of 100 ms in RUN it has worked for 40, and for 10 in INIT.
+    expect(again.stageDeadlineMs).toBe(2000 + 150 - 50);
+  });
+
+  test("ends with the total limit, which says so", () => {
+    const job = transition(inRun, heldBack(50_000), 60_000);
+    expect(job.stageDeadlineMs).toBe(job.deadlineMs);
+    const over = transition(job, { type: "end_requested", ending: "deadline" }, 11_000);
+    expect(transition(over, succeeded, 11_000).error?.message).toContain("10000 ms in total");
   });
 });
 
@@ -258,6 +292,20 @@ describe("recovery", () => {
       error: { code: "crash_limit" },
     });
   });
+
+  test("a job that others were beside in each crash is not given up", () => {
+    const crash = [started, recovered(false)];
+    const suspected = after(...crash, ...crash, ...crash, ...crash);
+    expect(suspected).toMatchObject({ state: "pending", attempt: 5, crashes: 4 });
+    expect(apply(suspected, started, recovered())).toMatchObject({ state: "failed", crashes: 5 });
+  });
+
+  test("a thread that is lost with several jobs uses up no attempt of theirs", () => {
+    const lost: JobEvent = { type: "thread_lost" };
+    const job = after(started, lost, started, lost);
+    expect(job).toMatchObject({ state: "pending", attempt: 3, crashes: 2, failures: [] });
+    expect(after(started, cancel, lost).state).toBe("cancelled");
+  });
 });
 
 test("whatever happens, a job keeps its invariants", () => {
@@ -270,6 +318,8 @@ test("whatever happens, a job keeps its invariants", () => {
     { type: "end_requested", ending: "shutdown" },
     failed,
     recovered(),
+    recovered(false),
+    { type: "thread_lost" },
     { type: "paused", alive: true },
     { type: "paused", alive: false },
     { type: "continued", leftMs: 5000 },

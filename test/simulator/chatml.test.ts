@@ -1,6 +1,12 @@
 import { expect, test } from "bun:test";
+import { render } from "../../src/inference/tokens/splice.ts";
+import { loadTokenModel } from "../../src/inference/tokens/token-model.ts";
+import { VERIFY_CASES } from "../../src/inference/tokens/verify-cases.ts";
 import { parseChat, renderChat, spokenText } from "../../src/simulator/chatml.ts";
+import { messageSchema } from "../../src/simulator/conversation.ts";
+import { writeModelFolder } from "../../src/simulator/model-folder.ts";
 import { byteTokenizer } from "../../src/simulator/tokenizer.ts";
+import { tempDir } from "../support/temp-dir.ts";
 
 const tool = (content: string) => ({ role: "tool" as const, content, tool_call_id: "" });
 
@@ -48,4 +54,18 @@ test("text of any bytes goes through the tokenizer and back", () => {
   expect(byteTokenizer.decode(ids)).toBe(text);
   expect(ids.filter((id) => id >= 256)).toHaveLength(4);
   expect(Math.max(...ids)).toBeLessThan(byteTokenizer.vocabSize);
+});
+
+test("messages become the prompt that the model folder's template gives, token for token", async () => {
+  using dir = tempDir();
+  writeModelFolder(dir.path);
+  const model = await loadTokenModel(dir.path);
+  for (const { messages, tools, name } of VERIFY_CASES) {
+    // A call in a chat is shown as it was sent.
+    const form = { ...model.shape(tools, {}).form, arguments: "text" as const };
+    const rendering = { template: model.template, form, tools, variables: {}, now: new Date(0) };
+    const ids = model.tokenizer.encode(render(rendering, messages, true));
+    const parsed = messages.map((message) => messageSchema.parse(message));
+    expect([name, byteTokenizer.encode(renderChat(parsed, tools))]).toEqual([name, ids]);
+  }
 });

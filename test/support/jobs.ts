@@ -18,7 +18,7 @@ export const ROW: NewRow = {
 export const STARTED: JobEvent = { type: "stage_started" };
 export const SUCCEEDED: JobEvent = { type: "stage_succeeded" };
 export const CANCEL: JobEvent = { type: "end_requested", ending: "cancel" };
-export const RECOVERED: JobEvent = { type: "recovered", maxCrashes: 2 };
+export const RECOVERED: JobEvent = { type: "recovered", maxCrashes: 2, alone: true };
 export const VERDICT = { reward: 0.5, rule: "fake", reason: "The test said so." };
 
 /** A job of time 1000 after `events`, of which each comes 10 ms later than the one before did. */

@@ -1,10 +1,12 @@
 /**
  * A backend takes on what may come to so many times its memory. Few are at their longest together, and more often than
- * not some are over before; where it comes to too much the youngest wait (`isHeld`).
+ * not some are over before; where it comes to too much some wait (`held`).
  */
 const PLANNED_SHARE = 1.5;
 /** So much of the memory may be in use; the rest is for what running calls sample. */
 const HELD_SHARE = 0.95;
+/** Many times as long as turns wait where all goes well. */
+const MAX_WAITED_MS = 900_000;
 
 /** A context that is in memory, and by how much it is expected to grow yet. Units: tokens. */
 export type Growing = { contextTokens: number; growthTokens: number };
@@ -14,26 +16,49 @@ export function hasRoom(kvTokens: number, living: readonly Growing[], newcomer: 
   return living.length === 0 || peakOf([...living, newcomer]) <= PLANNED_SHARE * kvTokens;
 }
 
+/** A context that lives on a backend. */
+export type Resident = {
+  contextTokens: number;
+  sampledTokens: number;
+  /** Whether its turn waits for room, so that its context may be thrown out. */
+  isOut: boolean;
+  /** How long its turns have waited in all. Units: milliseconds. */
+  waitedMs: number;
+};
+
 /**
- * Whether a context is among those that an engine's memory holds, the eldest first. Where they have outgrown it the
- * others wait, because if all went on each would find its prefix thrown out by another and be computed from its
- * beginning, turn after turn. The eldest goes on always, and one that is left alone for long does not count.
+ * The contexts that an engine's memory holds. Where they have outgrown it the others wait, because if all went on each
+ * would find its prefix thrown out by another and be computed from its beginning, turn after turn.
+ *
+ * While more rollouts are to begin the eldest go on: what has begun is over soon, and nearly nothing is computed twice. When
+ * no more come, all that counts is when the last is over, and that is one of those that have come least far: they go on, and
+ * who has sampled most waits. So all come to their ends together. There who has waited for long in all comes first, the
+ * eldest of them before the others, so that nobody starves. The first of all goes on even where it is larger than the memory.
  */
-export function isHeld<T extends { contextTokens: number }>(
+export function held<T extends Resident>(
   kvTokens: number,
-  eldestFirst: Iterable<T>,
-  one: T,
-  isLeftAlone: (other: T) => boolean,
-): boolean {
+  eldestFirst: readonly T[],
+  moreToCome: boolean,
+): Set<T> {
+  const rank = (one: T) => {
+    if (moreToCome) return 0;
+    return one.waitedMs >= MAX_WAITED_MS ? Number.NEGATIVE_INFINITY : rankOf(one);
+  };
+  const ranked = eldestFirst.map((one) => ({ one, rank: rank(one) }));
+  ranked.sort((a, b) => (a.rank === b.rank ? 0 : a.rank - b.rank));
+  const inside = new Set<T>();
   let together = 0;
-  for (const other of eldestFirst) {
-    if (other === one && together === 0) return true;
-    if (other !== one && isLeftAlone(other)) continue;
-    together += other.contextTokens;
-    if (together > HELD_SHARE * kvTokens) return false;
-    if (other === one) return true;
+  for (const { one } of ranked) {
+    together += one.contextTokens;
+    if (together > HELD_SHARE * kvTokens && inside.size > 0) break;
+    inside.add(one);
   }
-  return true;
+  return inside;
+}
+
+/** Who is out has to be computed anew, so that it comes in only where it is behind by as much as that is. */
+function rankOf({ sampledTokens, contextTokens, isOut }: Resident): number {
+  return sampledTokens + (isOut ? contextTokens : 0);
 }
 
 /** The most that contexts come to together which grow at one pace and are gone at their ends. */

@@ -1,8 +1,10 @@
 import { type Context, Hono } from "hono";
+import { AcceptedText } from "../../protocol/accepted-text.ts";
 import { inField, parseBody } from "../../protocol/parse.ts";
 import { submitQuery } from "../../protocol/queries.ts";
-import { type RolloutRequest, rolloutRequestSchema, submitSchema } from "../../protocol/rollout.ts";
-import { viewAccepted, viewRollout } from "../../protocol/view.ts";
+import { type RolloutRequest, rolloutRequestSchema } from "../../protocol/rollout.ts";
+import { parseSubmit } from "../../protocol/submit-body.ts";
+import { viewRollout } from "../../protocol/view.ts";
 import type { JobRow } from "../../store/tables.ts";
 import { readJson } from "../body.ts";
 import type { ServerEnv, ServerParts } from "../parts.ts";
@@ -35,14 +37,15 @@ export function submitRoutes(parts: ServerParts) {
         submitted.map(({ id }) => id),
         waitMs,
       );
+    const accepted = new AcceptedText();
     const rollouts = submitted.map(({ id, created, job }, index) => {
       const row = submissions[index]?.row;
-      const isAsAccepted = job !== null && row !== undefined && waitMs <= 0;
-      const view = isAsAccepted ? viewAccepted(job, row) : viewRollout(store.jobById(id) as JobRow);
-      return { ...view, created };
+      if (job !== null && row !== undefined && waitMs <= 0) return accepted.of(job, row);
+      return JSON.stringify({ ...viewRollout(store.jobById(id) as JobRow), created });
     });
     const status = submitted.some(({ created }) => created) ? 201 : 200;
-    return single ? c.json(rollouts[0], status) : c.json({ rollouts }, status);
+    const text = single ? (rollouts[0] as string) : `{"rollouts":[${rollouts.join(",")}]}`;
+    return c.body(text, status, { "content-type": "application/json" });
   });
 
   return app;
@@ -54,7 +57,7 @@ async function readSubmit(c: Context<ServerEnv>, maxBodyBytes: number) {
   const query = parseBody(submitQuery, c.req.query());
   const dryRun = query.dry_run;
   if (typeof body === "object" && body !== null && "rollouts" in body) {
-    const { rollouts, wait_ms } = parseBody(submitSchema, body);
+    const { rollouts, wait_ms } = parseSubmit(body);
     return { requests: rollouts, single: false, waitMs: wait_ms ?? query.wait_ms, dryRun };
   }
   const request: RolloutRequest = parseBody(rolloutRequestSchema, body);

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { hasRoom, isHeld } from "../../../src/inference/balance/room.ts";
+import { hasRoom, held } from "../../../src/inference/balance/room.ts";
+import { uniform } from "../../../src/simulator/random.ts";
 
 describe("a backend takes on a trajectory", () => {
   const growing = (contextTokens: number, growthTokens: number) => ({
@@ -25,22 +26,89 @@ describe("a backend takes on a trajectory", () => {
 });
 
 describe("memory that contexts have outgrown", () => {
-  const contexts = [50_000, 40_000, 10_000, 1_000].map((contextTokens, index) => {
-    return { contextTokens, isAlone: index === 1 };
-  });
-  const held = (isLeftAlone: (one: { isAlone: boolean }) => boolean) =>
-    contexts.map((one) => isHeld(100_000, contexts, one, isLeftAlone));
+  const resident = (name: string, contextTokens: number, sampledTokens = 0) => {
+    return { name, contextTokens, sampledTokens, isOut: false, waitedMs: 0 };
+  };
+  const elder = resident("elder", 50_000, 12_000);
+  const middle = resident("middle", 40_000, 8_000);
+  const younger = resident("younger", 10_000, 2_000);
+  const last = resident("last", 1_000, 100);
+  const all = [elder, middle, younger, last];
+  const inside = (residents: typeof all, moreToCome: boolean, kvTokens = 100_000) =>
+    [...held(kvTokens, residents, moreToCome)].map(({ name }) => name);
 
-  test("holds the eldest, and lets the younger ones wait, also those that would fit", () => {
-    expect(held(() => false)).toEqual([true, true, false, false]);
+  test("holds the eldest while more are to begin, and not a younger one that would fit", () => {
+    expect(inside(all, true)).toEqual(["elder", "middle"]);
   });
 
-  test("is not kept for one that is left alone, which comes back in its order", () => {
-    expect(held(({ isAlone }) => isAlone)).toEqual([true, true, true, true]);
+  test("holds those that have sampled least when no more are to begin", () => {
+    expect(inside(all, false)).toEqual(["last", "younger", "middle"]);
   });
 
-  test("holds the eldest even where that is larger than all", () => {
-    const [eldest] = contexts;
-    if (eldest) expect(isHeld(1_000, contexts, eldest, () => false)).toBe(true);
+  test("takes one in that is out only where it is far behind", () => {
+    const out = (sampledTokens: number) => [
+      elder,
+      middle,
+      { ...resident("out", 10_000, sampledTokens), isOut: true },
+    ];
+    // Its context is 10,000, and the two others have sampled 8,000 and 12,000.
+    expect(inside(out(0), false)).toEqual(["middle", "out"]);
+    expect(inside(out(2_001), false)).toEqual(["middle", "elder"]);
+  });
+
+  test("holds first who has waited for minutes in all, the eldest of them first", () => {
+    const starved = all.map((one) => ({ ...one, waitedMs: one === last ? 0 : 900_000 }));
+    expect(inside(starved, false)).toEqual(["elder", "middle"]);
+    const one = [{ ...elder, waitedMs: 900_000 }, middle, younger, last];
+    expect(inside(one, false)).toEqual(["elder", "last", "younger"]);
+  });
+
+  test("holds the first even where that is larger than all", () => {
+    expect(inside(all, true, 1_000)).toEqual(["elder"]);
+    expect(inside([elder], false, 1_000)).toEqual(["elder"]);
+  });
+
+  test("starves nobody, however many come after", () => {
+    // The minutes that are allowed, and then all that those have to do that were there before.
+    const mostMs = 900_000 + (LIVING - 1) * LONGEST * LOOK_MS;
+    for (let seed = 0; seed < 40; seed++) {
+      const longestMs = longestWaitMs(seed);
+      if (longestMs > mostMs) throw new Error(`seed ${seed}: ${longestMs} ms`);
+    }
   });
 });
+
+const LOOK_MS = 10_000;
+const LIVING = 6;
+/** Turns. */
+const LONGEST = 40;
+
+/**
+ * Two hours in which rollouts keep coming to a memory that is too small for them.
+ * Returns the longest time that one has waited. Units: milliseconds.
+ */
+function longestWaitMs(seed: number): number {
+  type One = Parameters<typeof held>[1][number] & { ends: number };
+  const living: One[] = [];
+  let longestMs = 0;
+  for (let look = 0; look < 720; look++) {
+    // Most are short, so that there are always some that have sampled less than a long one.
+    for (let place = living.length; place < LIVING; place++) {
+      const ends = 1 + Math.floor(uniform(seed, 2, look, place) ** 6 * LONGEST);
+      living.push({ contextTokens: 4_000, sampledTokens: 0, isOut: false, waitedMs: 0, ends });
+    }
+    const inside = held(30_000, living, uniform(seed, 3, look) < 0.1);
+    for (const one of [...living]) {
+      one.isOut = !inside.has(one);
+      if (one.isOut) one.waitedMs += LOOK_MS;
+      else {
+        one.sampledTokens += 300;
+        one.contextTokens += 900;
+        one.ends--;
+      }
+      longestMs = Math.max(longestMs, one.waitedMs);
+      if (one.ends === 0) living.splice(living.indexOf(one), 1);
+    }
+  }
+  return longestMs;
+}
