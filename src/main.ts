@@ -2,7 +2,7 @@ import { backendsCommand } from "./cli/backends.ts";
 import { clientCommand } from "./cli/client.ts";
 import { type CliContext, type Command, EXIT } from "./cli/command.ts";
 import { doctorCommand } from "./cli/doctor.ts";
-import { UsageError } from "./cli/flags.ts";
+import { meant, UsageError } from "./cli/flags.ts";
 import { imagesCommand } from "./cli/images.ts";
 import { jobsCommand } from "./cli/jobs.ts";
 import { prorlCommand } from "./cli/prorl.ts";
@@ -57,7 +57,11 @@ async function main(argv: string[]): Promise<number> {
   const wanted = name === "--version" ? "version" : name;
   const command = COMMANDS.find((candidate) => candidate.name === wanted);
   if (!command) {
-    process.stderr.write(`rolloutd: there is no command "${name}"\n\n${overview()}`);
+    const hint = meant(
+      name,
+      COMMANDS.map((one) => one.name),
+    );
+    process.stderr.write(`rolloutd: there is no command "${name}"${hint}\n\n${overview()}`);
     return EXIT.usage;
   }
   if (rest.includes("--help") || rest.includes("-h")) {

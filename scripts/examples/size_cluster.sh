@@ -68,6 +68,11 @@ awk -v ms="$took" -v speed="$speed" -v engines="$engines" -v rollouts="$rollouts
   printf "%d rollouts on %d engines (%s): %.1f minutes, %.1f engine hours for 1,000 rollouts\n",
     rollouts, engines, preset, minutes, minutes * engines / 60 * 1000 / rollouts
 }'
-for engine in $(seq "$engines"); do curl -s "http://127.0.0.1:$(cat "$work/port.$engine")/metrics"; done | awk '
+metrics_of() {
+  exec 3<>"/dev/tcp/127.0.0.1/$1"
+  printf 'GET /metrics HTTP/1.0\r\n\r\n' >&3
+  cat <&3
+}
+for engine in $(seq "$engines"); do metrics_of "$(cat "$work/port.$engine")"; done | awk '
   /prefix_cache_queries/ { asked += $2 } /prefix_cache_hits/ { found += $2 } /num_preemptions/ { out += $2 }
   END { printf "%.1f %% of the prompts'"'"' tokens were in the caches; requests thrown out of memory: %d\n", 100 * found / asked, out }'

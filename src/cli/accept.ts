@@ -38,7 +38,8 @@ export function acceptWith(config: Config, checkCallback: (url: string) => void)
     checkRowImage(plan.image);
     mcpServersFor(kind.name, instance, agent?.mcp_servers, settings);
     if (usesSandbox(plan) && !image && !plan.image && !config.image) {
-      const mend = "set `image` in the rollout, or start the server with --image DIR";
+      const mend =
+        "set `image` in the rollout, or --image IMAGE (after `source .tools/env`, ROLLOUTD_IMAGE is the base image)";
       const message = `a ${kind.name} rollout needs an image, and the server has no default one`;
       throw new ServiceError("invalid_field", message, { field: "image", mend });
     }

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { resolve } from "node:path";
-import { ServiceError } from "../errors.ts";
+import { type ErrorCode, ServiceError } from "../errors.ts";
 import type { Backend } from "../inference/engine.ts";
 import type { EngineProfile } from "../inference/engine-profile.ts";
 import { differenceOf } from "../inference/one-pool.ts";
@@ -53,6 +53,7 @@ export function createBackends(
     decisions: (limit, id) => registry.decisions.last(limit, id).map(viewOfDecision),
     async add({ url: given, model, api_key_env, model_dir, engine = "auto" }, signal) {
       const url = given.replace(/\/+$/, "");
+      if (!URL.canParse(url)) throw noUrl(given);
       await requireNetwork(new URL(url), networks, "url");
       const key = keyFrom(env, api_key_env ?? null);
       const named = model === undefined ? {} : { model };
@@ -68,7 +69,9 @@ export function createBackends(
       };
       const folder = model_dir === undefined ? {} : { modelDir: resolve(model_dir) };
       if (folder.modelDir) await readModelFolder(folder.modelDir);
-      const probed = await probeBackend(url, options);
+      const probed = await probeBackend(url, options).catch((error) => {
+        throw withMend(error);
+      });
       const row = { id, url, model: probed.model, api_key_env: api_key_env ?? null };
       const backend = { id, url, networks, ...probed, ...key, ...folder };
       refuseAnother(registry, backend);
@@ -107,6 +110,25 @@ export function createBackends(
   };
 }
 
+function noUrl(text: string): ServiceError {
+  const mend = "such as http://127.0.0.1:8000/v1";
+  return new ServiceError("invalid_field", `url: "${text}" is no URL`, { field: "url", mend });
+}
+
+const MENDS: Partial<Record<ErrorCode, string>> = {
+  engine_unreachable: "start the engine first, or correct its URL (http://HOST:PORT/v1)",
+  engine_timeout: "it may still be loading its model: try again when URL/models answers",
+  engine_bad_reply: "check the URL: it is that of an OpenAI-compatible server, with /v1",
+};
+
+/** What to do about an engine that does not answer as one when it is added. */
+function withMend(error: unknown): unknown {
+  if (!(error instanceof ServiceError) || error.mend !== undefined) return error;
+  const { code, message, field, cause } = error;
+  const mend = MENDS[code];
+  return mend === undefined ? error : new ServiceError(code, message, { field, mend, cause });
+}
+
 /** A trajectory may have to go on elsewhere, with its ids: so all backends are of one kind. */
 export function refuseAnother(registry: BackendRegistry, backend: Backend): void {
   const other = registry.list().find((entry) => entry.backend.id !== backend.id && !entry.leaving);
@@ -114,7 +136,8 @@ export function refuseAnother(registry: BackendRegistry, backend: Backend): void
   if (!other || difference === null) return;
   const { field, what } = difference;
   const message = `it can't be in one pool with backend "${other.backend.id}": ${what}`;
-  const mend = "remove or drain the others first, or start another service for it";
+  const mend =
+    "remove or drain the others first (rolloutd backends; a service that does not start is started without --backend), or start another service for it";
   throw new ServiceError("backend_differs", message, { field, mend });
 }
 

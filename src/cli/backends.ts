@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import type { BackendView, DecisionView } from "../server/parts.ts";
 import { clientFor, SERVER_HELP } from "./api-client.ts";
 import { type Command, EXIT } from "./command.ts";
-import { parseFlags, refuseExtra, UsageError } from "./flags.ts";
+import { parseFlags, refuseExtra, UsageError, unknownAction } from "./flags.ts";
 import { formatTable } from "./table.ts";
 
 export const backendsCommand: Command = {
@@ -71,7 +71,7 @@ ${SERVER_HELP}  --json            JSON instead of a table
         return EXIT.done;
       }
       default:
-        throw new UsageError(action ? `there is no action "${action}"` : "an action is missing");
+        throw unknownAction(action, ["list", "add", "drain", "remove", "decisions"]);
     }
   },
 };

@@ -86,7 +86,7 @@ async function program(config: Config): Promise<Finding> {
   const mend =
     check === "bubblewrap"
       ? "install bubblewrap 0.8 or newer, or name it with --bwrap"
-      : "install Apptainer or Singularity CE, or name it with --apptainer";
+      : "install Apptainer or Singularity CE, or name it with --apptainer; with bubblewrap alone: --driver bubblewrap";
   try {
     const { apptainer, bwrap } = workerSettings(config);
     const path = Bun.which(check === "bubblewrap" ? bwrap : apptainer);

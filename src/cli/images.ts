@@ -8,7 +8,7 @@ import {
 } from "../sandbox/images/catalogue.ts";
 import { Images } from "../sandbox/images/images.ts";
 import { type Command, EXIT } from "./command.ts";
-import { parseFlags, refuseExtra, UsageError, wholeNumber } from "./flags.ts";
+import { parseFlags, refuseExtra, UsageError, unknownAction, wholeNumber } from "./flags.ts";
 import { imageArgument } from "./image-argument.ts";
 import { imageSettings } from "./service.ts";
 import { configFrom } from "./settings.ts";
@@ -56,8 +56,7 @@ image and --image of the server are a NAME or a REF; what is not in the cache is
     const { values, positionals } = parseFlags(argv, FLAGS);
     const [action, ...targets] = positionals;
     const act = action === undefined ? undefined : ACTIONS[action];
-    if (!act)
-      throw new UsageError(action ? `there is no action "${action}"` : "an action is missing");
+    if (!act) throw unknownAction(action, Object.keys(ACTIONS));
     const config = configFrom({ ...values, name: undefined });
     const images = new Images(imageSettings(config));
     const interrupted = abortedBySignal();

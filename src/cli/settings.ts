@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { z } from "zod";
-import { loadConfig } from "../config/config.ts";
+import { loadConfig, misspelt } from "../config/config.ts";
 import {
   type Config,
   flagOf,
@@ -27,7 +27,10 @@ export function configFrom(values: Record<string, unknown>): Config {
   try {
     return readConfig(values);
   } catch (error) {
-    if (error instanceof ServiceError) throw new UsageError(error.message, { cause: error });
+    if (error instanceof ServiceError) {
+      const mend = error.mend ? ` (${error.mend})` : "";
+      throw new UsageError(error.message + mend, { cause: error });
+    }
     throw error;
   }
 }
@@ -35,6 +38,9 @@ export function configFrom(values: Record<string, unknown>): Config {
 function readConfig(values: Record<string, unknown>): Config {
   const names = Object.keys(SETTINGS) as SettingName[];
   const flags = Object.fromEntries(names.map((name) => [name, values[flagOf(name).slice(2)]]));
+  for (const [variable, meant] of misspelt(process.env)) {
+    process.stderr.write(`rolloutd: ${variable} is no setting; did you mean ${meant}?\n`);
+  }
   const path = (values.config as string | undefined) ?? process.env.ROLLOUTD_CONFIG;
   return loadConfig({ file: path ? readConfigFile(path) : undefined, env: process.env, flags });
 }

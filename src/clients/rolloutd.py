@@ -20,6 +20,7 @@ import asyncio
 import contextlib
 import http.client
 import json
+import logging
 import os
 import random
 import socket
@@ -55,6 +56,9 @@ __all__ = [
 Json = Dict[str, Any]
 T = TypeVar("T")
 
+_LOG = logging.getLogger("rolloutd")
+# How often a client that waits for its service says so.
+_NOTE_S = 15.0
 # One long poll. A service that was stopped hard is noticed after so long.
 _POLL_S = 60.0
 # Rollouts of one submit.
@@ -497,6 +501,15 @@ class _Settings:
         self.token = token if token is not None else os.environ.get("ROLLOUTD_TOKEN")
         self.timeout_s = timeout_s
         self.patience_s = patience_s
+        self._quiet_until = 0.0
+
+    def note(self, reason: object) -> None:
+        """Why requests are tried again: a trainer that waits in silence looks like one that hangs."""
+        now = time.monotonic()
+        if now < self._quiet_until:
+            return
+        self._quiet_until = now + _NOTE_S
+        _LOG.warning("%s; trying for %g s", reason, self.patience_s)
 
     def target(self, request: _Request) -> str:
         path = self.address.prefix + request.path
@@ -531,6 +544,13 @@ def _retry_after(response: _Response) -> Optional[float]:
         return float(response.headers.get("retry-after", "0"))
     except ValueError:
         return 0.0
+
+
+def _why(
+    settings: _Settings, response: Optional[_Response], problem: Optional[BaseException]
+) -> Exception:
+    """Why a request has to be tried again."""
+    return _unreachable(settings, problem) if response is None else _refusal(response)
 
 
 def _refusal(response: _Response) -> RolloutdError:
@@ -718,7 +738,7 @@ class Client:
     def _exchange(self, request: _Request) -> _Response:
         problem: Optional[BaseException] = None
         response: Optional[_Response] = None
-        for pause in self._settings.attempts():
+        for tried, pause in enumerate(self._settings.attempts()):
             try:
                 response = self._once(request)
                 again = _retry_after(response)
@@ -729,6 +749,8 @@ class Client:
                 self.close()
                 problem = error
                 response = None
+            if tried > 0:
+                self._settings.note(_why(self._settings, response, problem))
             time.sleep(pause)
         if response is not None:
             return response
@@ -939,7 +961,7 @@ class AsyncClient:
     async def _exchange(self, request: _Request) -> _Response:
         problem: Optional[BaseException] = None
         response: Optional[_Response] = None
-        for pause in self._settings.attempts():
+        for tried, pause in enumerate(self._settings.attempts()):
             try:
                 response = await self._once(request)
                 again = _retry_after(response)
@@ -949,6 +971,8 @@ class AsyncClient:
             except (OSError, EOFError, ValueError, asyncio.TimeoutError) as error:
                 problem = error
                 response = None
+            if tried > 0:
+                self._settings.note(_why(self._settings, response, problem))
             await asyncio.sleep(pause)
         if response is not None:
             return response

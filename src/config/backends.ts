@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { bytes, count, flag, ms, networks, path, setting, whole } from "./setting.ts";
+import { bytes, count, flag, httpUrl, ms, networks, path, setting, whole } from "./setting.ts";
 
 /** Inference servers, calls of them, and the choice between them. */
 export const BACKEND_SETTINGS = {
-  backend: setting(z.string(), undefined, "an inference server to start with (URL with /v1)"),
+  backend: setting(httpUrl, undefined, "an inference server to start with (URL with /v1)"),
   model: setting(z.string(), undefined, "the model's name on that server, if it has several"),
   model_dir: setting(path, undefined, "its model's Hugging Face folder: token ids instead of text"),
   api_key_env: setting(z.string(), undefined, "name of the variable that holds that server's key"),

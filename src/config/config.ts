@@ -1,5 +1,11 @@
 import { ServiceError } from "../errors.ts";
+import { nearest } from "../lib/nearest.ts";
 import { type Config, flagOf, SETTINGS, type SettingName, variableOf } from "./settings.ts";
+
+/** Variables of ours that are no settings: of commands, of the scripts, and of the service's secrets. */
+const OTHERS = new Set(
+  ["SERVER", "TOKEN", "CONFIG", "CACHE", "BASE_IMAGE", "CALLBACK_SECRET"].map(variableOf),
+);
 
 /** Where a value came from, for the error that refuses it. */
 type Source = { describe(name: string): string; values: Record<string, unknown> };
@@ -39,12 +45,28 @@ function resolve(name: SettingName, sources: Source[]): unknown {
   return fallback;
 }
 
+/**
+ * Variables that were probably meant to be a setting's, with its name: who misspells one would never hear of it. Others
+ * that begin like ours may be anyone's.
+ */
+export function misspelt(env: Inputs["env"]): [name: string, meant: string][] {
+  const prefix = variableOf("");
+  const known = Object.keys(SETTINGS);
+  const taken = new Set([...known.map(variableOf), ...OTHERS]);
+  return Object.keys(env).flatMap((name): [string, string][] => {
+    if (!name.startsWith(prefix) || taken.has(name)) return [];
+    const meant = nearest(name.slice(prefix.length), known);
+    return meant === null ? [] : [[name, variableOf(meant)]];
+  });
+}
+
 function refuseUnknown(file: Record<string, unknown>): void {
   for (const name of Object.keys(file)) {
     if (Object.hasOwn(SETTINGS, name)) continue;
+    const meant = nearest(name, Object.keys(SETTINGS));
     throw new ServiceError("unknown_field", `the configuration file has an unknown key: ${name}`, {
       field: name,
-      mend: "`rolloutd serve --help` lists the settings",
+      mend: meant ? `did you mean ${meant}?` : "`rolloutd serve --help` lists the settings",
     });
   }
 }

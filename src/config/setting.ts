@@ -4,14 +4,21 @@ import { z } from "zod";
 
 export const cores = availableParallelism();
 /** A number, or its text: flags and variables have nothing else. */
-export const whole = (min: number, max = Number.MAX_SAFE_INTEGER) =>
-  z.preprocess(
+export const whole = (min: number, max = Number.MAX_SAFE_INTEGER) => {
+  const most = max === Number.MAX_SAFE_INTEGER ? "" : ` and at most ${max}`;
+  const error = `must be a whole number of at least ${min}${most}`;
+  return z.preprocess(
     (value) => (typeof value === "string" && value.trim() !== "" ? Number(value) : value),
-    z.int().min(min).max(max),
+    z.int({ error }).min(min, { error }).max(max, { error }),
   );
+};
 export const count = whole(1);
 export const bytes = whole(1);
 export const ms = whole(1);
+export const httpUrl = z.url({
+  protocol: /^https?$/,
+  error: "must be an http: or https: URL, such as http://127.0.0.1:8000/v1",
+});
 export const path = z.string().min(1);
 /** Absolute, because programs that run in other folders get what lies below it. */
 export const folder = path.overwrite((given) => resolvePath(given));

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { bytes, count, ms, path, setting } from "./setting.ts";
+import { bytes, count, httpUrl, ms, path, setting } from "./setting.ts";
 
 /** Task kinds, verifiers and tools. */
 export const TASK_SETTINGS = {
@@ -15,7 +15,7 @@ export const TASK_SETTINGS = {
     "address space of a process under a hidden test; those beside each other share it",
   ),
   judge_url: setting(
-    z.url({ protocol: /^https?$/ }),
+    httpUrl,
     undefined,
     "OpenAI-compatible server that compares free answers (URL with /v1)",
   ),
@@ -30,7 +30,7 @@ export const TASK_SETTINGS = {
   ),
   reward_server_ms: setting(ms, 300_000, "time limit of one call of a reward or resources server"),
   search_url: setting(
-    z.url({ protocol: /^https?$/ }),
+    httpUrl,
     undefined,
     "web search for the kind stem: POST {query, max_results} gives {results: [{title, url, content}]}, as Tavily's /search",
   ),

@@ -25,7 +25,7 @@ const CONTEXT_TEXTS = [
 const CONTEXT_STATUSES = new Set([400, 413, 422]);
 
 const MENDS: Record<number, string> = {
-  401: "give the backend's API key",
+  401: "name the variable that holds the backend's API key by --api-key-env (api_key_env)",
   403: "give an API key that may use this model",
   404: "check that the backend's URL ends in /v1 and that it serves this model",
 };

@@ -105,6 +105,12 @@ export class TurnDesk implements Disposable {
     this.plan();
   }
 
+  /** How long calls of a trajectory have waited here, for whatever reason. */
+  waitedMs(jobId: string): number {
+    const trajectory = this.registry.trajectory(jobId);
+    return trajectory ? this.registry.waitedMs(trajectory) : 0;
+  }
+
   receive(event: FromTurn): void {
     if (event.type === "turn_wanted") this.#want(event);
     else this.#ended(event);

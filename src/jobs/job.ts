@@ -26,7 +26,8 @@ export type Limits = {
 
 /**
  * One stay in a stage that began: since when the job waited for it, and its work. No end: it works there, or the
- * service died with it. Units: milliseconds of the service's clock.
+ * service died with it. Units: milliseconds of the service's clock; `heldMs` is a duration, of its work that was
+ * none because the service made it wait.
  */
 export type Visit = [
   attempt: number,
@@ -34,6 +35,7 @@ export type Visit = [
   queuedMs: number,
   startedMs: number,
   endedMs: number | null,
+  heldMs?: number,
 ];
 
 /** An attempt that failed and was followed by another one. */
@@ -131,6 +133,11 @@ export const NEVER_MS = Number.MAX_SAFE_INTEGER;
 /** Whether it waits for another batch to go on with it. No time of its own runs meanwhile. */
 export function isPaused({ state, notBeforeMs }: Pick<Job, "state" | "notBeforeMs">): boolean {
   return state === "pending" && notBeforeMs === NEVER_MS;
+}
+
+/** How long a job that works has been made to wait in its stage. */
+export function heldMs({ state, visits }: Pick<Job, "state" | "visits">): number {
+  return state === "active" ? (visits.at(-1)?.[5] ?? 0) : 0;
 }
 
 export function stageLimitMs(job: Job): number {

@@ -1,10 +1,12 @@
 import { type ErrorBody, errorBodyOf } from "../errors.ts";
 import type { Ending, Job, Stage, Visit } from "./job.ts";
-import { activeLeftMs, isFinal, isPaused, NEVER_MS, stageLimitMs } from "./job.ts";
+import { activeLeftMs, heldMs, isFinal, isPaused, NEVER_MS, stageLimitMs } from "./job.ts";
 import { backoffMs, isWorthRetrying } from "./retry.ts";
 
 export type JobEvent =
   | { type: "stage_started" }
+  /** So long in all the service has made it wait in this stage: that is no work of its own. */
+  | { type: "held_back"; ms: number }
   | { type: "stage_succeeded" }
   | { type: "stage_failed"; error: ErrorBody }
   /** While the job waited for the stage that was to work in it. */
@@ -44,6 +46,9 @@ export function transition(job: Job, event: JobEvent, nowMs: number): Job {
         notBeforeMs: null,
         stageDeadlineMs: stageDeadlineMs(job, nowMs),
       };
+    case "held_back":
+      expect(job, "active", event);
+      return holdBack(job, event.ms);
     case "stage_succeeded":
       expect(job, "active", event);
       if (job.ending !== null) return conclude(job, nowMs);
@@ -77,11 +82,23 @@ function stageDeadlineMs(job: Job, nowMs: number): number {
   return Math.min(nowMs + Math.min(stageLeftMs, leftMs), job.deadlineMs);
 }
 
+/** The stage's limit and that of all work end later by as much; the total limit stays. */
+function holdBack(job: Job, ms: number): Job {
+  const last = job.visits.at(-1);
+  const moreMs = Math.round(ms) - heldMs(job);
+  if (!last || moreMs <= 0) return job;
+  const [attempt, stage, queuedMs, startedMs, endedMs] = last;
+  const visit: Visit = [attempt, stage, queuedMs, startedMs, endedMs, heldMs(job) + moreMs];
+  const latestMs = Math.min((job.stageDeadlineMs ?? NEVER_MS) + moreMs, job.deadlineMs);
+  return { ...job, visits: [...job.visits.slice(0, -1), visit], stageDeadlineMs: latestMs };
+}
+
 /** The work of this attempt in this stage before it was paused. */
 function spentBeforeMs({ visits, attempt, stage }: Job): number {
   let spentMs = 0;
-  for (const [of, where, , startedMs, endedMs] of visits) {
-    if (of === attempt && where === stage) spentMs += (endedMs ?? startedMs) - startedMs;
+  for (const [of, where, , startedMs, endedMs, waitedMs = 0] of visits) {
+    if (of !== attempt || where !== stage || endedMs === null) continue;
+    spentMs += Math.max(0, endedMs - startedMs - waitedMs);
   }
   return spentMs;
 }
@@ -202,10 +219,11 @@ function settle(job: Job, nowMs: number): Job {
   // A pause is neither queue nor work.
   const elapsedMs = isPaused(job) ? 0 : Math.max(0, nowMs - job.sinceMs);
   const timing = job.timings[job.stage];
-  const booked =
-    job.state === "pending"
-      ? { ...timing, queuedMs: timing.queuedMs + elapsedMs }
-      : { ...timing, activeMs: timing.activeMs + elapsedMs };
+  const waitedMs = job.state === "pending" ? elapsedMs : Math.min(elapsedMs, heldMs(job));
+  const booked = {
+    queuedMs: timing.queuedMs + waitedMs,
+    activeMs: timing.activeMs + elapsedMs - waitedMs,
+  };
   const visits = job.state === "active" ? left(job.visits, nowMs) : job.visits;
   return { ...job, sinceMs: nowMs, timings: { ...job.timings, [job.stage]: booked }, visits };
 }
@@ -217,8 +235,8 @@ function entered({ attempt, stage, sinceMs, visits }: Job, nowMs: number): Visit
 function left(visits: Visit[], nowMs: number): Visit[] {
   const last = visits.at(-1);
   if (!last) return visits;
-  const [attempt, stage, queuedMs, startedMs] = last;
-  return [...visits.slice(0, -1), [attempt, stage, queuedMs, startedMs, nowMs]];
+  const [attempt, stage, queuedMs, startedMs, , ...held] = last;
+  return [...visits.slice(0, -1), [attempt, stage, queuedMs, startedMs, nowMs, ...held]];
 }
 
 function expect(job: Job, state: Job["state"], event: JobEvent): void {
@@ -242,7 +260,7 @@ function passedLimit(job: Job): string {
     return `its limit of ${limits.totalMs} ms in total`;
   }
   const stageMs = stageLimitMs(job);
-  if (stageDeadlineMs - sinceMs < stageMs - spentBeforeMs(job))
+  if (stageDeadlineMs - sinceMs - heldMs(job) < stageMs - spentBeforeMs(job))
     return `its limit of ${limits.activeMs} ms of work`;
   return `the stage's limit of ${stageMs} ms`;
 }

@@ -43,7 +43,8 @@ export class Intake {
   /** @throws ServiceError `disk_full` */
   expectDisk(): void {
     if (this.#parts.room?.forWork() !== false) return;
-    const mend = "free space on the disk of data_dir; running rollouts go on";
+    const mend =
+      "free space on the disk of data_dir, or lower disk_floor_bytes; running rollouts go on";
     throw new ServiceError("disk_full", "the disk is nearly full", { mend });
   }
 

@@ -1,5 +1,6 @@
 import { ERRORS, type ErrorBody, type ErrorCode } from "../errors.ts";
 import type { Ending } from "../jobs/job.ts";
+import { stageEndsMs } from "./held-back.ts";
 import { type ActiveJob, everyInterval, type SchedulerParts } from "./parts.ts";
 import type { PoolWorker } from "./pool.ts";
 
@@ -12,7 +13,10 @@ const REASONS: Record<Ending, { code: ErrorCode; message: string }> = {
   shutdown: { code: "shutting_down", message: "the service is stopping" },
 };
 
-type LadderParts = Pick<SchedulerParts, "every" | "store" | "clock" | "sandboxes" | "settings"> & {
+type LadderParts = Pick<
+  SchedulerParts,
+  "every" | "store" | "clock" | "sandboxes" | "settings" | "backends"
+> & {
   active: ReadonlyMap<string, ActiveJob>;
   endOverdue(jobIds: string[]): void;
   endUnleased(jobIds: string[]): void;
@@ -74,10 +78,11 @@ export class Ladder {
 
   #endOverdue(nowMs: number): void {
     const overdue: string[] = [];
-    for (const { job } of this.#parts.active.values()) {
-      if (job.ending === null && job.stageDeadlineMs !== null && job.stageDeadlineMs <= nowMs) {
-        overdue.push(job.id);
-      }
+    const { active, backends } = this.#parts;
+    for (const entry of active.values()) {
+      const { id, ending, stageDeadlineMs } = entry.job;
+      if (ending !== null || stageDeadlineMs === null || stageDeadlineMs > nowMs) continue;
+      if ((stageEndsMs(entry, backends) ?? nowMs) <= nowMs) overdue.push(id);
     }
     overdue.push(...this.#parts.store.pendingPastDeadline(nowMs));
     if (overdue.length > 0) this.#parts.endOverdue(overdue);

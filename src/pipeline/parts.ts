@@ -19,6 +19,8 @@ export interface BackendChooser {
   release(jobId: string, whole: boolean): void;
   /** What a thread says of its calls. */
   receive(event: FromTurn): void;
+  /** How long a trajectory's calls have waited for leave since it was placed; 0 where there is none. */
+  waitedMs(jobId: string): number;
   /**
    * @param tell reaches the thread that works on a job
    * @param wake is called when jobs that wait for a backend may find one

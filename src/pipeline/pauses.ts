@@ -5,6 +5,7 @@ import { transition } from "../jobs/transitions.ts";
 import type { SandboxHandle } from "../sandbox/sandbox.ts";
 import { timeLeftMs } from "../store/paused-table.ts";
 import { toJob } from "../store/rows.ts";
+import { withWaits } from "./held-back.ts";
 import type { RolloutPaused, StageFinished } from "./messages.ts";
 import type { Parking } from "./parking.ts";
 import type { ActiveJob, SchedulerParts } from "./parts.ts";
@@ -60,8 +61,9 @@ export class Pauses {
     if (!entry || !isCurrent || entry.job.ending !== null) return;
     active.delete(jobId);
     entry.worker.jobIds.delete(jobId);
+    const { seq } = entry;
+    const job = withWaits(entry, this.#parts);
     if (entry.backendId) backends.release(jobId, false);
-    const { seq, job } = entry;
     const stays = this.#mayStay(seq);
     this.#hold(seq, job, stays, record);
     store.saveTrajectory(seq, attempt, record);

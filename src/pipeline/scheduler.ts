@@ -10,6 +10,7 @@ import { Batches } from "./batches.ts";
 import { EventFeed } from "./event-feed.ts";
 import { Groups } from "./groups.ts";
 import { Heartbeat } from "./heartbeat.ts";
+import { withWaits } from "./held-back.ts";
 import { ImageGate } from "./image-gate.ts";
 import { Intake } from "./intake.ts";
 import { Ladder } from "./ladder.ts";
@@ -55,6 +56,8 @@ export class Scheduler {
   /** Ends of each stage that are to be booked in the next tick, or in the rest of this one. */
   readonly #leaving: Record<Stage, number> = { init: 0, run: 0, eval: 0 };
   #draining = false;
+  /** Jobs that went back to the queue in a drain before their time to end was over. */
+  #cutEarly = 0;
   /** Answers of attempts that were over. */
   staleAnswers = 0;
 
@@ -204,7 +207,7 @@ export class Scheduler {
     const nowMs = this.#parts.clock.nowMs();
     const entry = this.active.get(id);
     if (entry) {
-      const next = transition(entry.job, request, nowMs);
+      const next = transition(withWaits(entry, this.#parts), request, nowMs);
       if (next.ending === entry.job.ending) return;
       this.#parts.store.updateJob(entry.seq, entry.job, next);
       entry.job = next;
@@ -235,7 +238,7 @@ export class Scheduler {
     while (this.active.size > 0 && this.#parts.clock.nowMs() < until) {
       await Bun.sleep(DRAIN_POLL_MS);
     }
-    const handedBack = this.active.size;
+    const handedBack = this.active.size + this.#cutEarly;
     await this.#ticker.operate(() => {
       for (const id of this.active.keys()) this.#requestEnd(id, "shutdown");
     });
@@ -313,6 +316,12 @@ export class Scheduler {
       if (event.handle) this.#parking.end(event.handle);
       return;
     }
+    // Who ends a batch job signals the sandboxes with the service: that is no attempt's failure.
+    if (this.#draining && event.error?.code === "sandbox_died" && entry.job.ending === null) {
+      const ended: JobEvent = { type: "end_requested", ending: "shutdown" };
+      entry.job = transition(entry.job, ended, this.#parts.clock.nowMs());
+      this.#cutEarly++;
+    }
     const outcome: JobEvent = event.error
       ? { type: "stage_failed", error: event.error }
       : { type: "stage_succeeded" };
@@ -331,7 +340,7 @@ export class Scheduler {
 
   /** Takes a job out of its slot and books what became of it. */
   #leave(entry: ActiveJob, event: JobEvent, result: JobResult, handle: SandboxHandle | null): void {
-    const next = transition(entry.job, event, this.#parts.clock.nowMs());
+    const next = transition(withWaits(entry, this.#parts), event, this.#parts.clock.nowMs());
     this.active.delete(next.id);
     entry.worker.jobIds.delete(next.id);
     if (entry.fetching) this.#images.left(entry.image);

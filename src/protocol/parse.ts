@@ -18,7 +18,12 @@ export function parseBody<S extends z.ZodType>(schema: S, value: unknown): z.out
     throw new ServiceError("unknown_field", `unknown field: ${field}`, { field, mend });
   }
   const field = fieldPath(issue?.path ?? []) || "body";
-  throw new ServiceError("invalid_field", `${field}: ${issue?.message ?? "invalid"}`, { field });
+  throw new ServiceError("invalid_field", `${field}: ${whyOf(issue)}`, { field });
+}
+
+function whyOf(issue: z.core.$ZodIssue | undefined): string {
+  const isMissing = issue?.code === "invalid_type" && issue.message.endsWith("received undefined");
+  return isMissing ? `is missing (${issue.expected})` : (issue?.message ?? "invalid");
 }
 
 /** Puts a place in front of the field that an error names: one of many in a body. */

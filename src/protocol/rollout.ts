@@ -11,7 +11,10 @@ const milliseconds = z
   .min(1)
   .max(7 * 24 * 3600 * 1000);
 
-/** Time limits of one rollout. Units: milliseconds. What is left out is the server's default. */
+/**
+ * Time limits of one rollout. Units: milliseconds. What is left out is the server's default. For how long the service makes
+ * a rollout wait, between stages or for a call of its model, counts against `total_ms` alone.
+ */
 export const limitsSchema = z.strictObject({
   init_ms: milliseconds.optional(),
   run_ms: milliseconds.optional(),
@@ -72,6 +75,19 @@ export const agentSchema = z.strictObject({
   tools: z.array(toolNameSchema).min(1).optional(),
 });
 
+export const DIALECTS = [
+  ...([
+    "hermes",
+    "qwen3_coder",
+    "openhands",
+    "llama3_json",
+    "pythonic",
+    "glm",
+    "deepseek",
+  ] as const),
+  ...(["dsml", "kimi", "mistral", "harmony", "none"] as const),
+] as const;
+
 /** How the conversation becomes a prompt. */
 export const chatSchema = z.strictObject({
   /** Variables of the model's chat template, such as `enable_thinking`. */
@@ -81,6 +97,8 @@ export const chatSchema = z.strictObject({
    * them (Qwen3 drops earlier reasoning); `template` follows it, and the trajectory forks there.
    */
   history: z.enum(["template", "keep"]).optional(),
+  /** Token ids only: how the model writes tool calls, instead of what its template shows. */
+  dialect: z.enum(DIALECTS).optional(),
 });
 
 /**

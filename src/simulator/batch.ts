@@ -1,50 +1,13 @@
+import { computedBy, type Done, type Request, type Work } from "./batch-request.ts";
 import type { EngineClock } from "./engine-clock.ts";
 import { type EngineModel, msOfSteps, stepsIn } from "./engine-model.ts";
-import { BLOCK_TOKENS, type KvCache, type Lease } from "./kv-cache.ts";
-
-export type Work = {
-  promptIds: readonly number[];
-  outputIds: readonly number[];
-  salt: string;
-  signal: AbortSignal;
-  /** Told now and then how many tokens are made, while they are fewer than all. */
-  onProgress?: ((made: number) => void) | undefined;
-};
-
-export type Done = {
-  cachedTokens: number;
-  /** Fewer than were to be made where the engine gave up. */
-  generated: number;
-  /** Units: milliseconds of the caller's time. */
-  queueMs: number;
-  /** Where in the output the engine's weights changed, oldest first. */
-  marks: { version: string; end: number }[];
-};
+import { BLOCK_TOKENS, type KvCache } from "./kv-cache.ts";
 
 const MIN_PROGRESS_MS = 10;
 /** So much of the memory is left free when a request is let in, for those inside to grow (vLLM's watermark). */
 const WATERMARK = 0.01;
 /** Counts of steps are sums of fractions. */
 const ROUNDING = 1e-6;
-
-type Request = Work & {
-  queuedMs: number;
-  /** Null until it is let in first. */
-  startedMs: number | null;
-  lease: Lease | null;
-  /** In which order it was let in. */
-  entered: number;
-  /** What of its prompt it found in memory when it was let in first. */
-  cachedTokens: number;
-  /** Tokens that it had made when it was last thrown out. */
-  made: number;
-  /** What is left of the computation of its prompt. */
-  prefillMs: number;
-  /** The batch's step in which it began to decode. */
-  fromStep: number;
-  marks: Done["marks"];
-  resolve(done: Done): void;
-};
 
 /**
  * Continuous batching, event by event: prompts are computed one after another, and in between all requests that
@@ -127,6 +90,7 @@ export class Batch {
       const request: Request = {
         ...work,
         ...{ queuedMs: this.#atMs, startedMs: null, lease: null },
+        prefix: computedBy(work, 0),
         ...{ entered: 0, cachedTokens: 0, made: 0, prefillMs: 0, fromStep: 0, marks: [] },
         resolve: (done) => {
           work.signal.removeEventListener("abort", onAbort);
@@ -229,8 +193,7 @@ export class Batch {
       if (!next || this.#paused || this.running >= this.#model.maxBatch) return;
       const watermark = Math.ceil(WATERMARK * this.#kv.capacityBlocks);
       const headroom = this.running === 0 ? 0 : Math.max(this.running + 1, watermark);
-      const ids = computedBy(next, next.made);
-      const lease = this.#kv.reserve(ids, next.salt, ids.length, headroom);
+      const lease = this.#kv.reserve(next.prefix, next.prefix.tokens, headroom);
       if (!lease) return;
       this.#waiting.shift();
       next.lease = lease;
@@ -239,7 +202,7 @@ export class Batch {
         next.startedMs = this.#atMs;
         next.cachedTokens = lease.cachedTokens;
       }
-      const tokens = ids.length - lease.cachedTokens;
+      const tokens = next.prefix.tokens - lease.cachedTokens;
       next.prefillMs = (tokens / this.#model.prefillTokensPerS) * 1000;
       this.#prefilling.push(next);
     }
@@ -268,6 +231,7 @@ export class Batch {
   #preempt(request: Request): void {
     const made = this.#progressOf(request);
     this.#leave(request, made);
+    request.prefix = computedBy(request, made);
     request.made = made;
     this.#waiting.unshift(request);
     this.preemptions++;
@@ -275,12 +239,12 @@ export class Batch {
 
   /** What it has computed stays in memory as long as nobody needs the room. */
   #leave(request: Request, made: number): void {
-    const { lease, promptIds, salt } = request;
+    const { lease, promptIds } = request;
     const prefilled = this.#decoding.delete(request);
     if (!prefilled) remove(this.#prefilling, request);
     if (!lease) return;
     if (prefilled) this.#kv.grow(lease, promptIds.length + made);
-    this.#kv.release(lease, prefilled ? computedBy(request, made) : null, salt);
+    this.#kv.release(lease, prefilled ? computedBy(request, made) : null);
     request.lease = null;
   }
 
@@ -323,10 +287,6 @@ export class Batch {
     const queueMs = ((startedMs ?? this.#atMs) - queuedMs) / this.#clock.speed;
     request.resolve({ cachedTokens, generated, queueMs, marks });
   }
-}
-
-function computedBy({ promptIds, outputIds }: Work, made: number): readonly number[] {
-  return made === 0 ? promptIds : [...promptIds, ...outputIds.slice(0, made)];
 }
 
 function remove(requests: Request[], request: Request): void {

@@ -1,10 +1,16 @@
 export const BLOCK_TOKENS = 16;
 
+/** A sequence of ids as the cache knows it. */
+export type Prefix = {
+  tokens: number;
+  /** Its full blocks, by the hash of everything up to their end. */
+  hashes: readonly number[];
+};
+
 /** Room for one request, until it is released. */
 export type Lease = {
   cachedTokens: number;
-  /** Full blocks of the prompt, by the hash of everything up to their end. */
-  readonly hashes: number[];
+  readonly prompt: Prefix;
   /** Which of them this request keeps from being evicted. */
   readonly pinned: Set<number>;
   /** Blocks that are reserved and can't be shared yet. */
@@ -46,12 +52,11 @@ export class KvCache {
    *
    * @param headroom blocks that have to be left for others
    */
-  reserve(promptIds: readonly number[], salt: string, tokens: number, headroom = 0): Lease | null {
-    const hashes = hashBlocks(promptIds, salt);
+  reserve(prompt: Prefix, tokens: number, headroom = 0): Lease | null {
     // The last token is always computed, because its output is what is asked for.
-    const reusable = Math.floor((promptIds.length - 1) / BLOCK_TOKENS);
+    const reusable = Math.floor((prompt.tokens - 1) / BLOCK_TOKENS);
     const pinned = new Set<number>();
-    for (const hash of hashes.slice(0, reusable)) {
+    for (const hash of prompt.hashes.slice(0, reusable)) {
       if (!this.#shared.has(hash)) break;
       pinned.add(hash);
     }
@@ -63,7 +68,7 @@ export class KvCache {
     for (const hash of pinned) this.#pin(hash);
     this.#makeRoom(unshared);
     this.#unshared += unshared;
-    return { cachedTokens: pinned.size * BLOCK_TOKENS, hashes, pinned, unshared };
+    return { cachedTokens: pinned.size * BLOCK_TOKENS, prompt, pinned, unshared };
   }
 
   /** Room for a context that has come to `tokens`. False where there is none. */
@@ -77,7 +82,7 @@ export class KvCache {
   }
 
   /** The prompt has been computed: from now on others may use it. */
-  share(lease: Lease, hashes = lease.hashes): void {
+  share(lease: Lease, { hashes } = lease.prompt): void {
     for (const hash of hashes) {
       if (lease.pinned.has(hash) || this.#shared.has(hash) || lease.unshared === 0) continue;
       lease.unshared--;
@@ -88,8 +93,8 @@ export class KvCache {
   }
 
   /** The request is over; what it computed stays until the room is needed. */
-  release(lease: Lease, allIds: readonly number[] | null, salt: string): void {
-    if (allIds) this.share(lease, hashBlocks(allIds, salt));
+  release(lease: Lease, computed: Prefix | null): void {
+    if (computed) this.share(lease, computed);
     this.#unshared -= lease.unshared;
     // The beginning of a prefix goes last, as everything after it is useless without.
     for (const hash of [...lease.pinned].reverse()) this.#unpin(hash);
@@ -129,7 +134,7 @@ function blocksFor(tokens: number): number {
 }
 
 /** One number per full block, of everything before its end. Two 32-bit hashes make 53 bits. */
-function hashBlocks(ids: readonly number[], salt: string): number[] {
+export function prefixOf(ids: readonly number[], salt: string): Prefix {
   let a = 0x811c9dc5;
   let b = 0x9e3779b9;
   const mix = (value: number) => {
@@ -145,5 +150,5 @@ function hashBlocks(ids: readonly number[], salt: string): number[] {
       hashes.push((a >>> 0) * 2 ** 21 + ((b ^ (b >>> 13)) >>> 11));
     }
   }
-  return hashes;
+  return { tokens: ids.length, hashes };
 }

@@ -1,4 +1,5 @@
 import { ServiceError } from "../errors.ts";
+import { nearest } from "../lib/nearest.ts";
 import { code } from "./code/code.ts";
 import { command } from "./command/command.ts";
 import { echo } from "./echo/echo.ts";
@@ -27,10 +28,11 @@ export function taskKindOf(dataSource: string) {
     kinds.find((candidate) => candidate.dataSources.includes(dataSource)) ??
     kinds.find((candidate) => candidate.dataSources.some((name) => covers(name, dataSource)));
   if (kind) return kind;
-  const known = kinds.flatMap((candidate) => candidate.dataSources).join(", ");
+  const known = kinds.flatMap((candidate) => candidate.dataSources);
+  const meant = nearest(dataSource, known);
   throw new ServiceError("unknown_task_kind", `there is no task kind for "${dataSource}"`, {
     field: "instance.data_source",
-    mend: `use one of: ${known}`,
+    mend: meant ? `did you mean "${meant}"?` : `use one of: ${known.join(", ")}`,
   });
 }
 

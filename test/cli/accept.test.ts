@@ -70,7 +70,7 @@ describe("a rollout is refused", () => {
       boundary: "client",
       retryable: false,
       field: "image",
-      mend: "set `image` in the rollout, or start the server with --image DIR",
+      mend: "set `image` in the rollout, or --image IMAGE (after `source .tools/env`, ROLLOUTD_IMAGE is the base image)",
     });
     expect(setup()({ instance: MATH, image: "/i" }).row.options).toBe('{"image":"/i"}');
   });

@@ -66,6 +66,15 @@ describe("an inference server", () => {
     expect(t.restarted().backends.list().length).toBe(2);
   });
 
+  test.each([
+    ["127.0.0.1:8000", "invalid_field", "such as http://127.0.0.1:8000/v1"],
+    ["http://127.0.0.1:1/v1", "engine_unreachable", "start the engine first"],
+  ])("at %s is refused as %s, with what to do", async (url, code, mend) => {
+    await using t = setup(["m"]);
+    const failure = await failureOf(() => t.backends.add({ engine: "text", url }, NEVER));
+    expect([failure.code, failure.mend]).toEqual([code, expect.stringContaining(mend)]);
+  });
+
   test("whose key is no longer set is left out, and does not keep the service from starting", async () => {
     await using t = setup(["m"], { KEY: "secret" });
     await t.backends.add({ engine: "text", url: t.url, api_key_env: "KEY" }, NEVER);

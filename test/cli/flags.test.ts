@@ -1,5 +1,11 @@
 import { describe, expect, test } from "bun:test";
-import { parseFlags, refuseExtra, UsageError, wholeNumber } from "../../src/cli/flags.ts";
+import {
+  parseFlags,
+  refuseExtra,
+  UsageError,
+  unknownAction,
+  wholeNumber,
+} from "../../src/cli/flags.ts";
 
 const OPTIONS = { name: { type: "string" }, json: { type: "boolean" } } as const;
 
@@ -24,8 +30,20 @@ describe("a command line", () => {
   });
 
   test("with an unknown flag, or one whose value is missing, can't be understood", () => {
-    expect(usage(() => parseFlags(["--nam", "x"], OPTIONS))).toBe("Unknown option '--nam'");
+    expect(usage(() => parseFlags(["--nam", "x"], OPTIONS))).toBe(
+      "there is no flag --nam (did you mean --name?)",
+    );
+    expect(usage(() => parseFlags(["--no-jsn"], OPTIONS))).toContain("(did you mean --json?)");
+    expect(usage(() => parseFlags(["--seed", "1"], OPTIONS))).toBe("there is no flag --seed");
     expect(usage(() => parseFlags(["--name"], OPTIONS))).toMatch(/--name.* argument missing$/);
+  });
+
+  test("names the actions that there are, or the one that was meant", () => {
+    const actions = ["list", "cancel"];
+    expect(unknownAction(undefined, actions).message).toBe("an action is missing: list, cancel");
+    expect(unknownAction("cancle", actions).message).toBe(
+      'there is no action "cancle" (did you mean cancel?)',
+    );
   });
 
   test("has no more arguments than the command takes", () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { resolve } from "node:path";
-import { loadConfig } from "../../src/config/config.ts";
+import { loadConfig, misspelt } from "../../src/config/config.ts";
 import { flagOf, SETTINGS, variableOf } from "../../src/config/settings.ts";
 import { failureOf } from "../support/failure.ts";
 
@@ -91,8 +91,32 @@ test("a key of the file that is no setting is refused: it may be a misspelt one"
     boundary: "client",
     retryable: false,
     field: "run_slot",
-    mend: "`rolloutd serve --help` lists the settings",
+    mend: "did you mean run_slots?",
   });
+  const other = await failureOf(() => loadConfig({ ...NOTHING, file: { colour: 1 } }));
+  expect(other.mend).toBe("`rolloutd serve --help` lists the settings");
+});
+
+test("a variable that was probably meant to be a setting's is told, and others are not", () => {
+  const env = { ROLLOUTD_RUN_SLOTZ: "9", ROLLOUTD_SERVER: "s", ROLLOUTD_PORT: "1", RUN_SLOT: "2" };
+  expect(misspelt({ ...env, ROLLOUTD_OF_SOMEBODY: "x", ROLLOUTD_CACHE: "c" })).toEqual([
+    ["ROLLOUTD_RUN_SLOTZ", "ROLLOUTD_RUN_SLOTS"],
+  ]);
+});
+
+test.each([
+  ["run_slots", "many", "must be a whole number of at least 1"],
+  ["run_slots", "0", "must be a whole number of at least 1"],
+  ["port", "70000", "must be a whole number of at least 0 and at most 65535"],
+  ["backend", "127.0.0.1:8000", "must be an http: or https: URL, such as http://127.0.0.1:8000/v1"],
+  [
+    "backend",
+    "localhost:8000/v1",
+    "must be an http: or https: URL, such as http://127.0.0.1:8000/v1",
+  ],
+])("%s %s is refused with what it has to be", async (name, value, why) => {
+  const { message } = await failureOf(() => loadConfig({ env: {}, flags: { [name]: value } }));
+  expect(message).toBe(`${flagOf(name)}: ${why}`);
 });
 
 test.each([

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { resolve } from "node:path";
-import { mathRow, run, serve, simulate } from "../support/binary.ts";
+import { BINARY, mathRow, run, serve, simulate } from "../support/binary.ts";
 import { python } from "../support/python.ts";
 import { tempDir } from "../support/temp-dir.ts";
 
@@ -92,4 +92,21 @@ describe("the trainers' sides in scripts/examples, against the simulated engine"
     const [output] = await t.printed(`${CHECKS}/verl_check.py`, [t.socket, rows]);
     expect(output).toEqual({ rewards: [expect.any(Number), 0], turns: 2 });
   });
+});
+
+test("a cluster is sized by playing rollouts on engines of its kind", async () => {
+  const child = Bun.spawn([`${EXAMPLES}/size_cluster.sh`, "2"], {
+    env: {
+      ...{ ...process.env, ROLLOUTD: BINARY, ROLLOUTS: "16", SPEED: "100" },
+      ...{ TURNS: "3,0.3", TOKENS: "40,0.3", PROMPT_TOKENS: "500", PRESET: "qwen3-32b@h100x2" },
+    },
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [told, problems] = await Promise.all([child.stdout.text(), child.stderr.text()]);
+  expect([await child.exited, problems.match(/error/i)]).toEqual([0, null]);
+  expect(told).toMatch(
+    /^16 rollouts on 2 engines \(qwen3-32b@h100x2\): [\d.]+ minutes, [\d.]+ engine hours/,
+  );
+  expect(told).toMatch(/[5-9]\d\.\d % of the prompts' tokens were in the caches/);
 });

@@ -95,6 +95,10 @@ describe("the Python client that the binary prints", () => {
 try: rolloutd.Client("unix:${dir.file("none.sock")}", patience_s=0).status()
 except rolloutd.Unreachable as error: print(error.code, "none.sock" in str(error))`;
     expect((await python(["-c", code], [dir.path])).stdout).toBe("server_unreachable True\n");
+    const patient = code.replace("patience_s=0", "patience_s=0.5");
+    const { stderr } = await python(["-c", patient], [dir.path]);
+    // Once, however often it is tried: a trainer that waits in silence looks like one that hangs.
+    expect(stderr).toMatch(/^rolloutd does not answer at .*; trying for 0\.5 s\n$/);
     expect(await run(["client", "ruby"])).toMatchObject({ exitCode: 2, stdout: "" });
   });
 });

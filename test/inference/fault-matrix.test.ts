@@ -71,6 +71,35 @@ describe.each(WAYS)("by $name", (way) => {
     expect(stalled.map(([, outcome]) => outcome)).toEqual(MOMENTS.map(() => "engine_timeout"));
   });
 
+  test("each status is the failure that it says", async () => {
+    const spoils = new Map<string, Spoil>();
+    for (const status of Object.keys(STATUSES)) {
+      spoils.set(`${status}-with-json`, () => refusal(status, '{"error":{"message":"no"}}'));
+      spoils.set(`${status}-with-html`, () => refusal(status, "<html>no</html>"));
+      spoils.set(`${status}-with-nothing`, () => refusal(status, ""));
+    }
+    for (const [id, outcome] of await outcomes(spoils)) {
+      const status = id?.split("-")[0] ?? "";
+      expect([id, outcome]).toEqual([id, STATUSES[status]]);
+    }
+  });
+
+  if (way.streams) {
+    test("an error within the stream is one, wherever it comes", async () => {
+      const spoils = new Map<string, Spoil>();
+      for (const place of [0, 0.5, 1]) {
+        for (const [status, code] of Object.entries({ 500: 500, 503: 503, none: undefined })) {
+          const error = { error: { message: "CUDA error", code } };
+          spoils.set(`${status}-at-${place * 10}`, (whole) => withEvent(whole, error, place));
+        }
+      }
+      for (const [id, outcome] of await outcomes(spoils)) {
+        const expected = id?.startsWith("503") ? "engine_overloaded" : "engine_bad_reply";
+        expect([id, outcome]).toEqual([id, expected]);
+      }
+    });
+  }
+
   // A chat as text has no numbers that a trainer would get.
   if (way.rung === "chat") return;
 
@@ -158,6 +187,31 @@ const WRONG_LOGPROBS = {
   infinite: -9999,
   absent: undefined,
 };
+
+const STATUSES: Record<string, string> = {
+  ...{ 400: "engine_refused", 401: "engine_refused", 403: "engine_refused", 404: "engine_refused" },
+  ...{ 408: "engine_timeout", 413: "engine_refused", 422: "engine_refused" },
+  ...{ 429: "engine_overloaded", 500: "engine_bad_reply", 502: "engine_unreachable" },
+  ...{ 503: "engine_overloaded", 504: "engine_unreachable" },
+};
+
+function refusal(status: string, body: string): Buffer {
+  const head = `HTTP/1.1 ${status} No\r\nContent-Type: application/json\r\n`;
+  return Buffer.from(`${head}Content-Length: ${body.length}\r\n\r\n${body}`);
+}
+
+/** A streamed answer with one more event: before the first, in the middle, or before its end. */
+function withEvent(whole: Buffer, event: object, place: number): Buffer {
+  const bodyAt = whole.indexOf("\r\n\r\n") + 4;
+  const head = whole.subarray(0, bodyAt).toString("latin1");
+  const text = unchunked(head, whole.subarray(bodyAt).toString("utf8"));
+  const events = text.split("\n\n").filter((line) => line !== "");
+  events.splice(Math.floor(place * (events.length - 1)), 0, `data: ${JSON.stringify(event)}`);
+  const body = events.map((line) => `${line}\n\n`).join("");
+  const type = "Content-Type: text/event-stream\r\n";
+  const length = Buffer.byteLength(body);
+  return Buffer.from(`HTTP/1.1 200 OK\r\n${type}Content-Length: ${length}\r\n\r\n${body}`);
+}
 
 type Json = Record<string, unknown>;
 

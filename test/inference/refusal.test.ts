@@ -42,7 +42,7 @@ test("a refusal shows what the engine said, cut, on one line and without the key
     ),
     boundary: "engine",
     retryable: false,
-    mend: "give the backend's API key",
+    mend: "name the variable that holds the backend's API key by --api-key-env (api_key_env)",
   });
   expect(body.message.length).toBeLessThan(600);
 });

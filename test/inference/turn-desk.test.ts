@@ -62,6 +62,24 @@ describe("a call", () => {
     expect((await waiting).backendId).toBe("a");
   });
 
+  test("is counted for as long as it waits for leave, whatever for, and not while it runs", async () => {
+    await using t = balanceSetup();
+    t.registry.add((await t.simulate("a", { latencyMs: 50 })).backend);
+    const rollout = t.rollout();
+    const waitedMs = () => t.desk.waitedMs(rollout.jobId);
+    await rollout.turn("hello");
+    // Who is alone goes at once.
+    expect(waitedMs()).toBeLessThan(50);
+    t.desk.pause("keep");
+    const turn = rollout.turn("hello");
+    await waitFor(() => waitedMs() > 100, "the time to be counted");
+    t.desk.resume();
+    await waitFor(() => t.desk.granted === 1, "leave");
+    const whole = waitedMs();
+    await turn;
+    expect([waitedMs(), t.desk.waitedMs("nobody")]).toEqual([whole, 0]);
+  });
+
   test("that fails is tried again there, then elsewhere, where its rollout stays", async () => {
     await using t = balanceSetup();
     const bad = await t.simulate("bad");

@@ -74,6 +74,40 @@ describe("a job", () => {
   });
 });
 
+describe("what the service holds back", () => {
+  const heldBack = (ms: number): JobEvent => ({ type: "held_back", ms });
+  const inRun = after(started, succeeded, started);
+
+  test("is no work: the stage may last longer by as much, however often it is said", () => {
+    const job = [30, 30, 50, 40].reduce((one, ms) => transition(one, heldBack(ms), 1100), inRun);
+    expect(job.stageDeadlineMs).toBe(1030 + LIMITS.runMs + 50);
+    expect(transition(job, succeeded, 1100)).toMatchObject({
+      timings: { run: { queuedMs: 10 + 50, activeMs: 20 } },
+      visits: [expect.anything(), [1, "run", 1020, 1030, 1100, 50]],
+    });
+  });
+
+  test("takes nothing of the time for all work, and is none of what a paused one has spent", () => {
+    const limits = { ...LIMITS, activeMs: 150 };
+    const first = transition({ ...inRun, limits }, heldBack(60), 1100);
+    const paused = transition(first, { type: "paused", alive: true }, 1130);
+    const again = transition(
+      transition(paused, { type: "continued", leftMs: 5_000 }, 2000),
+      started,
+      2000,
+    );
+    // Of 100 ms in RUN it has worked for 40, and for 10 in INIT.
+    expect(again.stageDeadlineMs).toBe(2000 + 150 - 50);
+  });
+
+  test("ends with the total limit, which says so", () => {
+    const job = transition(inRun, heldBack(50_000), 60_000);
+    expect(job.stageDeadlineMs).toBe(job.deadlineMs);
+    const over = transition(job, { type: "end_requested", ending: "deadline" }, 11_000);
+    expect(transition(over, succeeded, 11_000).error?.message).toContain("10000 ms in total");
+  });
+});
+
 describe("the end of a job", () => {
   test("a cancelled job that waits is final at once", () => {
     expect(after(cancel)).toMatchObject({ state: "cancelled", error: { code: "cancelled" } });

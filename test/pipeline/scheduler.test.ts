@@ -37,6 +37,12 @@ function setup(
   const dir = tempDir();
   const store = new Store(dir.path);
   const clock = { ms: 1_000_000, nowMs: () => clock.ms };
+  /** For how long calls have been held back. */
+  const waited = { ms: 0, looks: 0 };
+  const waitedMs = () => {
+    waited.looks++;
+    return waited.ms;
+  };
   const threads = {
     init: [] as FakeThread[],
     run: [] as FakeThread[],
@@ -51,7 +57,7 @@ function setup(
     store,
     clock,
     log: createLog("silent"),
-    backends: fakeChooser(overrides.backends),
+    backends: fakeChooser(overrides.backends, waitedMs),
     sandboxes: {
       kill: ({ id }) => killed.push(id),
       watch: ({ id }) => {
@@ -90,6 +96,7 @@ function setup(
     dir,
     store,
     clock,
+    waited,
     scheduler,
     threads,
     killed,
@@ -456,6 +463,55 @@ describe("ending", () => {
     t.clock.ms += HOUR;
     await waitFor(() => t.thread("init").received.at(-1)?.type === "cancel", "a to be asked");
     expect(t.state("a")).toBe("init/active");
+  });
+
+  test("a deadline of RUN waits for as long as the service holds its calls back, the total one does not", async () => {
+    await using t = setup();
+    const [a, b] = [submission("a", { sandbox: true }), submission("b", { sandbox: true })];
+    for (const { job } of [a, b]) Object.assign(job.limits, { runMs: 100_000 });
+    Object.assign(b.job.limits, { totalMs: 150_000 });
+    await t.scheduler.submit([a, b]);
+    for (const start of await t.started("init", 2)) {
+      const { jobId } = start;
+      t.thread("init").emit({ type: "sandbox_started", jobId, attempt: 1, handle: handle(jobId) });
+      t.thread("init").finish(start, { handle: handle(jobId) });
+    }
+    await t.started("run", 2);
+    const asked = () =>
+      t.thread("run").received.flatMap((one) => (one.type === "cancel" ? [one.jobId] : []));
+    t.waited.ms = 60_000;
+    t.clock.ms += 149_000;
+    // Both have worked for 89 seconds.
+    await waitFor(() => t.waited.looks >= 4, "two looks at both");
+    expect(asked()).toEqual([]);
+    const end = async (id: string) => {
+      const start = t
+        .thread("run")
+        .starts()
+        .find(({ jobId }) => jobId === id) as StartStage;
+      t.thread("run").finish(start, { error: BROKEN });
+      await waitFor(() => t.state(id) === "run/failed", `the end of ${id}`);
+    };
+    t.clock.ms += 1_000;
+    await waitFor(() => asked().includes("b"), "the total limit");
+    await end("b");
+    expect(asked()).toEqual(["b"]);
+    t.clock.ms += 10_000;
+    await waitFor(() => asked().includes("a"), "the limit of RUN");
+    await end("a");
+    const of = (id: string) => {
+      const row = t.store.jobById(id);
+      if (!row) throw new Error(id);
+      return { error: JSON.parse(row.error ?? "null"), timings: toJob(row).timings.run };
+    };
+    expect(of("a")).toMatchObject({
+      error: { code: "deadline_exceeded", message: expect.stringContaining("limit of 100000 ms") },
+      timings: { queuedMs: 60_000, activeMs: 100_000 },
+    });
+    expect(of("b")).toMatchObject({
+      error: { code: "deadline_exceeded", message: expect.stringContaining("150000 ms in total") },
+      timings: { queuedMs: 60_000, activeMs: 90_000 },
+    });
   });
 
   test("a worker that does not confirm loses its sandbox, then its thread; its other jobs start anew", async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { BLOCK_TOKENS, KvCache } from "../../src/simulator/kv-cache.ts";
+import { BLOCK_TOKENS, KvCache, prefixOf } from "../../src/simulator/kv-cache.ts";
 
 const BLOCKS = 8;
 
@@ -9,9 +9,9 @@ const ids = (length: number, from = 0) => Array.from({ length }, (_, index) => f
 function setup() {
   const cache = new KvCache(BLOCKS * BLOCK_TOKENS);
   const serve = (promptIds: number[], salt = "") => {
-    const lease = cache.reserve(promptIds, salt, promptIds.length);
+    const lease = cache.reserve(prefixOf(promptIds, salt), promptIds.length);
     if (!lease) throw new Error("no room");
-    cache.release(lease, promptIds, salt);
+    cache.release(lease, prefixOf(promptIds, salt));
     return lease.cachedTokens;
   };
   return { cache, serve };
@@ -41,8 +41,8 @@ test("a salt keeps prefixes apart", () => {
 
 test("what a request sampled is found by the next one", () => {
   const { cache, serve } = setup();
-  const lease = cache.reserve(ids(16), "", 40);
-  if (lease) cache.release(lease, ids(40), "");
+  const lease = cache.reserve(prefixOf(ids(16), ""), 40);
+  if (lease) cache.release(lease, prefixOf(ids(40), ""));
   expect(serve(ids(48))).toBe(32);
 });
 
@@ -57,36 +57,36 @@ test("the longest unused is evicted first, and a prefix from its end", () => {
 
 test("requests that run are never evicted, and further ones find no room", () => {
   const { cache } = setup();
-  const first = cache.reserve(ids(64), "", 96);
+  const first = cache.reserve(prefixOf(ids(64), ""), 96);
   expect(cache.usage).toBe(6 / BLOCKS);
-  expect(cache.reserve(ids(48, 1_000), "", 48)).toBeNull();
+  expect(cache.reserve(prefixOf(ids(48, 1_000), ""), 48)).toBeNull();
   expect(cache.usage).toBe(6 / BLOCKS);
-  if (first) cache.release(first, null, "");
+  if (first) cache.release(first, null);
   expect(cache.usage).toBe(0);
-  expect(cache.reserve(ids(48, 1_000), "", 48)?.cachedTokens).toBe(0);
+  expect(cache.reserve(prefixOf(ids(48, 1_000), ""), 48)?.cachedTokens).toBe(0);
 });
 
 test("a request that finds no room leaves the order of eviction as it was", () => {
   const { cache, serve } = setup();
   serve(ids(48));
-  const runs = cache.reserve(ids(80, 1_000), "", 80);
+  const runs = cache.reserve(prefixOf(ids(80, 1_000), ""), 80);
   for (let attempt = 0; attempt < 3; attempt++) {
-    expect(cache.reserve(ids(64), "", 64, 8)).toBeNull();
+    expect(cache.reserve(prefixOf(ids(64), ""), 64, 8)).toBeNull();
   }
   if (runs) expect(cache.grow(runs, 96)).toBe(true);
-  if (runs) cache.release(runs, null, "");
+  if (runs) cache.release(runs, null);
   // Of the three blocks the last one went, so the two before are of use still.
-  expect(cache.reserve(ids(33), "", 33)?.cachedTokens).toBe(32);
+  expect(cache.reserve(prefixOf(ids(33), ""), 33)?.cachedTokens).toBe(32);
 });
 
 test("siblings share a prompt once it was computed, and its room is counted once", () => {
   const { cache } = setup();
-  const first = cache.reserve(ids(64), "", 80);
+  const first = cache.reserve(prefixOf(ids(64), ""), 80);
   if (first) cache.share(first);
-  const second = cache.reserve(ids(64), "", 80);
+  const second = cache.reserve(prefixOf(ids(64), ""), 80);
   expect(second?.cachedTokens).toBe(48);
   expect(cache.usage).toBe(7 / BLOCKS);
-  for (const lease of [first, second]) if (lease) cache.release(lease, ids(80), "");
+  for (const lease of [first, second]) if (lease) cache.release(lease, prefixOf(ids(80), ""));
   expect(cache.usage).toBe(0);
 });
 
@@ -108,15 +108,15 @@ test("any order of requests leaves the memory as empty as it was", () => {
   for (let step = 0; step < 2_000; step++) {
     if (next(2) === 0) {
       const prompt = ids(1 + next(100), next(3) * 1_000);
-      const lease = cache.reserve(prompt, "", prompt.length + next(20));
+      const lease = cache.reserve(prefixOf(prompt, ""), prompt.length + next(20));
       if (lease && next(2) === 0) cache.share(lease);
       if (lease) open.push({ lease, prompt });
     } else {
       const [ended] = open.splice(next(open.length), 1);
-      if (ended) cache.release(ended.lease, next(2) === 0 ? ended.prompt : null, "");
+      if (ended) cache.release(ended.lease, next(2) === 0 ? prefixOf(ended.prompt, "") : null);
     }
     expect(cache.usage).toBeWithin(0, 1.000001);
   }
-  for (const { lease, prompt } of open) cache.release(lease, prompt, "");
+  for (const { lease, prompt } of open) cache.release(lease, prefixOf(prompt, ""));
   expect(cache.usage).toBe(0);
 });

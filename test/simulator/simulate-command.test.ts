@@ -57,7 +57,7 @@ test.each([
   [["--echo", "--preset", "qwen3-14b"], "--preset: must be MODEL@GPU"],
   [["--echo", "--preset", "llama-3.1-70b@h100"], "--preset: llama-3.1-70b has 141 GB"],
   [["--echo", "--speed", "0"], "--speed: "],
-  [["--echo", "--bogus"], "Unknown option '--bogus'"],
+  [["--echo", "--bogus"], "there is no flag --bogus"],
 ])("the arguments %j are a usage error", async (args, message) => {
   await using command = simulate(...args);
   expect(await command.exited).toBe(2);

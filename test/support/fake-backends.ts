@@ -1,13 +1,14 @@
 import type { BackendChooser } from "../../src/pipeline/parts.ts";
 import type { AddBackend, Backends, BackendView } from "../../src/server/parts.ts";
 
-/** One backend for every trajectory; nobody calls it. */
-export function fakeChooser(available = true): BackendChooser {
+/** One backend for every trajectory; nobody calls it, or waits for it longer than is said. */
+export function fakeChooser(available = true, waitedMs = () => 0): BackendChooser {
   return {
     available: () => available,
     acquire: () => ({ id: "b", url: "http://127.0.0.1:1/v1", model: "m" }),
     release: () => {},
     receive: () => {},
+    waitedMs,
     connect: () => {},
   };
 }

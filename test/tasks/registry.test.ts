@@ -10,15 +10,17 @@ test("a row's data_source chooses its task kind", () => {
   ]);
 });
 
-test("a data_source that no kind has is refused with those that there are", async () => {
+test("a data_source that no kind has is refused with the one that was meant, or those that there are", async () => {
   expect(await failureOf(() => taskKindOf("Math"))).toEqual({
     code: "unknown_task_kind",
     message: 'there is no task kind for "Math"',
     boundary: "client",
     retryable: false,
     field: "instance.data_source",
-    mend: expect.stringMatching(/^use one of: math, deepscaler, .*echo/),
+    mend: 'did you mean "math"?',
   });
+  const { mend } = await failureOf(() => taskKindOf("something of mine"));
+  expect(mend).toMatch(/^use one of: math, deepscaler, .*echo/);
 });
 
 test("no data_source means two kinds, and no name does", () => {

@@ -113,8 +113,13 @@ function explain(source: Source, image: string, argv: string[], result: ToolResu
 }
 
 function explainRegistry(image: string, output: string, said: string): ServiceError {
+  const unreachable = () => {
+    const mend = `on a node without a way to the registry: \`apptainer pull image.sif ${image}\` elsewhere, and \`rolloutd images add image.sif\` here`;
+    const message = `the image ${image} can't be fetched: ${said}`;
+    return new ServiceError("image_unreachable", message, { mend });
+  };
   if (/no such host|connection|timeout|dial tcp|TLS|EOF|status 5|429|toomany/i.test(output)) {
-    return new ServiceError("image_unreachable", `the image ${image} can't be fetched: ${said}`);
+    return unreachable();
   }
   if (NOT_THERE.test(output)) {
     return new ServiceError("image_not_found", `the registry does not give ${image}: ${said}`, {
@@ -124,7 +129,7 @@ function explainRegistry(image: string, output: string, said: string): ServiceEr
   if (/(parse|invalid) reference/i.test(output)) {
     return new ServiceError("image_invalid", `${image} is no reference: ${said}`);
   }
-  return new ServiceError("image_unreachable", `the image ${image} can't be fetched: ${said}`);
+  return unreachable();
 }
 
 /** Retryable: room may be made. */
