@@ -1,5 +1,6 @@
 import { ServiceError } from "../errors.ts";
 import type { AssistantMessage, Message } from "../inference/engine.ts";
+import type { DialectName } from "../inference/tokens/dialects/dialect.ts";
 import type { TokenSegment, Turn } from "../trajectory/record.ts";
 import type { RecordedCall } from "../trajectory/recorder.ts";
 
@@ -57,6 +58,8 @@ export type ChatOptions = {
   template_kwargs?: Record<string, unknown> | undefined;
   /** By ids only: whether earlier turns stay as they were sampled where the template rewrites them. */
   history?: "template" | "keep" | undefined;
+  /** By ids only: how the model writes tool calls, where its template does not show it. */
+  dialect?: DialectName | undefined;
 };
 
 /** What both kinds of dialogue need for a call. */

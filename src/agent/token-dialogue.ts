@@ -134,7 +134,8 @@ export class TokenDialogue implements Dialogue {
 
   /** What was sampled becomes part of the conversation. */
   #read(ids: number[], logprobs: number[] | null, promptIds: readonly number[]) {
-    const { tokenizer, dialect, stopIds } = this.#options.model;
+    const { tokenizer, stopIds } = this.#options.model;
+    const dialect = this.#options.dialect ?? this.#options.model.dialect;
     const promptEnd = tokenizer.decode(promptIds.slice(-PROMPT_END));
     const source = MarkedText.ofIds(tokenizer, ids, stopIds);
     const parsed = parseReply(source, {

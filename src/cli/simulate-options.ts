@@ -91,7 +91,7 @@ const valuesSchema = z.object({
   "max-model-len": atLeastOne.optional(),
   "latency-ms": spread.default({ median: 0, sigma: 0 }),
   "jitter-ms": positiveMs.default(0),
-  preset: presetSchema.default(INSTANT),
+  preset: presetSchema.optional(),
   speed: z.coerce.number().min(0.01).max(1_000).default(1),
   "prefill-tokens-per-s": z.coerce.number().gt(0).optional(),
   "ms-per-token": positiveMs.optional(),
@@ -118,10 +118,11 @@ export async function simulatorOptions(values: SimulateValues): Promise<Simulato
     throw new UsageError(`--${String(issue?.path[0])}: ${issue?.message}`);
   }
   const given = parsed.data;
+  const maxModelLen = given["max-model-len"] ?? presetLimit(given);
   return {
     port: given.port,
     model: given.model,
-    ...(given["max-model-len"] !== undefined && { maxModelLen: given["max-model-len"] }),
+    ...(maxModelLen !== undefined && { maxModelLen }),
     policy: await readPolicy(values, given),
     wire: given.wire,
     ...(values.tokenizer !== undefined && { tokenizer: await realTokenizer(values.tokenizer) }),
@@ -136,9 +137,14 @@ export async function simulatorOptions(values: SimulateValues): Promise<Simulato
   };
 }
 
+/** A memory that is given is the limit, where it is smaller. */
+function presetLimit({ preset, "kv-tokens": kvTokens }: Given): number | undefined {
+  return preset && Math.min(preset.maxModelLen, kvTokens ?? preset.kvTokens);
+}
+
 /** The preset's figures, but those that are given. */
 function engineModel(given: Given): EngineModel {
-  const { preset, "ms-per-10k-context": contextMs } = given;
+  const { preset = INSTANT, "ms-per-10k-context": contextMs } = given;
   return {
     weightsMs: given["ms-per-token"] ?? preset.weightsMs,
     contextMs: contextMs === undefined ? preset.contextMs : contextMs / 10_000,

@@ -24,7 +24,8 @@ of vLLM, SGLang, ProRL and OpenAI's chat, by token ids and by text. It prints it
   --model-dir DIR     write the model's tokenizer and chat template there, as a Hugging Face folder
   --tokenizer DIR     a real model's tokenizer instead of bytes; it must know ChatML (Qwen's do)
   --model NAME        the model that it serves ("simulated")
-  --max-model-len N   context length in tokens (131072, or what the memory holds); each byte is a token
+  --max-model-len N   context length in tokens (131072, or the preset's model's, and at most what the memory
+                      holds); each byte is a token
   --latency-ms M[,S]  time before a call reaches the engine: median, and sigma of the lognormal (0)
   --jitter-ms N       up to so much more (0)
   --seed N            of jitter, faults, log-probabilities and the random policy (0)

@@ -56,6 +56,8 @@ export class Scheduler {
   /** Ends of each stage that are to be booked in the next tick, or in the rest of this one. */
   readonly #leaving: Record<Stage, number> = { init: 0, run: 0, eval: 0 };
   #draining = false;
+  /** Jobs that went back to the queue in a drain before their time to end was over. */
+  #cutEarly = 0;
   /** Answers of attempts that were over. */
   staleAnswers = 0;
 
@@ -74,6 +76,7 @@ export class Scheduler {
     this.#intake = new Intake({
       ...parts,
       closed: () => this.#draining,
+      operate: (work) => this.#ticker.operate(work),
       tell: (job) => this.#tell(job),
     });
     this.#parking = new Parking(sandboxes, (jobId, error) =>
@@ -166,7 +169,7 @@ export class Scheduler {
   async submit(submissions: Submission[]): Promise<Accepted[]> {
     // Said at once: on a full disk a tick waits.
     this.#intake.expectDisk();
-    return this.#ticker.operate(() => this.#intake.submit(submissions));
+    return this.#intake.submit(submissions);
   }
 
   /** What `submit` would do, without doing it. */
@@ -235,7 +238,7 @@ export class Scheduler {
     while (this.active.size > 0 && this.#parts.clock.nowMs() < until) {
       await Bun.sleep(DRAIN_POLL_MS);
     }
-    const handedBack = this.active.size;
+    const handedBack = this.active.size + this.#cutEarly;
     await this.#ticker.operate(() => {
       for (const id of this.active.keys()) this.#requestEnd(id, "shutdown");
     });
@@ -312,6 +315,12 @@ export class Scheduler {
       });
       if (event.handle) this.#parking.end(event.handle);
       return;
+    }
+    // Who ends a batch job signals the sandboxes with the service: that is no attempt's failure.
+    if (this.#draining && event.error?.code === "sandbox_died" && entry.job.ending === null) {
+      const ended: JobEvent = { type: "end_requested", ending: "shutdown" };
+      entry.job = transition(entry.job, ended, this.#parts.clock.nowMs());
+      this.#cutEarly++;
     }
     const outcome: JobEvent = event.error
       ? { type: "stage_failed", error: event.error }

@@ -75,6 +75,19 @@ export const agentSchema = z.strictObject({
   tools: z.array(toolNameSchema).min(1).optional(),
 });
 
+export const DIALECTS = [
+  ...([
+    "hermes",
+    "qwen3_coder",
+    "openhands",
+    "llama3_json",
+    "pythonic",
+    "glm",
+    "deepseek",
+  ] as const),
+  ...(["dsml", "kimi", "mistral", "harmony", "none"] as const),
+] as const;
+
 /** How the conversation becomes a prompt. */
 export const chatSchema = z.strictObject({
   /** Variables of the model's chat template, such as `enable_thinking`. */
@@ -84,6 +97,8 @@ export const chatSchema = z.strictObject({
    * them (Qwen3 drops earlier reasoning); `template` follows it, and the trajectory forks there.
    */
   history: z.enum(["template", "keep"]).optional(),
+  /** Token ids only: how the model writes tool calls, instead of what its template shows. */
+  dialect: z.enum(DIALECTS).optional(),
 });
 
 /**

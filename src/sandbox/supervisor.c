@@ -403,11 +403,21 @@ static void obey_all(void) {
 
 /* ---- streams ---- */
 
+/* Who ends a batch job (Slurm) signals every process of it, the payload's too. What dies of that has not failed, so
+   nobody hears of it. Only kill(2) from outside of our PID namespace comes from nobody: the payload can't fake it. */
+static void take_signals(void) {
+  struct { u32 number; int error, code; u32 pid; u8 rest[112]; } *info = (void *)scratch;
+  long n;
+  while ((n = sys(READ, signal_fd, scratch, sizeof scratch, 0)) > 0)
+    for (long i = 0; i < n / (long)sizeof *info; i++)
+      if (self == 1 && info[i].number == 15 && info[i].code == 0 && info[i].pid == 0) end(5);
+}
+
 /* A command without a terminal takes what it left in its group along. Before its number is given up: until then
    it can be nobody else's. */
 static void reap(void) {
   int status, info[32]; /* siginfo: the pid is its fifth number */
-  while (sys(READ, signal_fd, scratch, sizeof scratch, 0) > 0) {}
+  take_signals();
   for (;;) {
     info[4] = 0;
     if (syscall6(WAITID, 0, 0, (long)info, 1 | 4 | 0x01000000 /* WNOHANG, WEXITED, WNOWAIT */, 0, 0) < 0) return;
@@ -418,6 +428,7 @@ static void reap(void) {
       if (streams[i].used && streams[i].pid == pid && !streams[i].exited) s = &streams[i];
     if (s && (s->kind == PIPES || s->kind == LOGGED)) sys(KILL, -pid, 9, 0, 0);
     if (sys(WAIT4, pid, &status, 1, 0) != pid) return;
+    if ((status & 127) == 15) take_signals(); /* Ours may have come meanwhile. */
     if (s) s->exited = 1, s->code = status;
   }
 }
@@ -704,7 +715,7 @@ static void limit(int resource, const char *text) {
    whether to seal (0 or 1), the bytes for `bound_tmp` (0: leave it). */
 void begin(long *stack) {
   char **argv = (char **)(stack + 1);
-  u64 all = ~0ul, child = 1ul << 16, action[4] = { 0, 0, 0, 0 };
+  u64 all = ~0ul, child_and_term = 1ul << 16 | 1ul << 14, action[4] = { 0, 0, 0, 0 };
   self = sys(GETPID, 0, 0, 0, 0);
   /* The kernel's victim is the sandbox, not the service. Before DUMPABLE, which closes our /proc files. */
   int fd = sys(OPEN, "/proc/self/oom_score_adj", 1 | O_CLOEXEC, 0, 0);
@@ -729,7 +740,7 @@ void begin(long *stack) {
   limit(1, argv[3]);
   limit(4, "0");
   sys(MKDIR, argv[4], 0700, 0, 0);
-  signal_fd = sys(SIGNALFD4, -1, &child, 8, O_NONBLOCK | O_CLOEXEC);
+  signal_fd = sys(SIGNALFD4, -1, &child_and_term, 8, O_NONBLOCK | O_CLOEXEC);
   /* The starter's messages end here: nothing the sandbox does reaches its log. */
   fd = sys(OPEN, "/dev/null", O_RDWR | O_CLOEXEC, 0, 0);
   for (int i = 0; i < 3; i++) if (fd >= 0) sys(DUP3, fd, i, 0, 0);

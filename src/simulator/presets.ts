@@ -17,20 +17,25 @@ type Model = {
   layers: number;
   kvHeads: number;
   headDim: number;
+  /** The longest context that it is made for. Units: tokens. */
+  context: number;
 };
 
 /** By their model cards and `config.json`. Weights, keys and values are bf16. */
+const QWEN3 = { kvHeads: 8, headDim: 128, context: 40_960 };
+const LLAMA_3_1 = { kvHeads: 8, headDim: 128, context: 131_072 };
+
 const MODELS: Record<string, Model> = {
-  "qwen3-4b": { parameters: 4e9, layers: 36, kvHeads: 8, headDim: 128 },
-  "qwen3-8b": { parameters: 8.2e9, layers: 36, kvHeads: 8, headDim: 128 },
-  "qwen3-14b": { parameters: 14.8e9, layers: 40, kvHeads: 8, headDim: 128 },
-  "qwen3-32b": { parameters: 32.8e9, layers: 64, kvHeads: 8, headDim: 128 },
+  "qwen3-4b": { parameters: 4e9, layers: 36, ...QWEN3 },
+  "qwen3-8b": { parameters: 8.2e9, layers: 36, ...QWEN3 },
+  "qwen3-14b": { parameters: 14.8e9, layers: 40, ...QWEN3 },
+  "qwen3-32b": { parameters: 32.8e9, layers: 64, ...QWEN3 },
   "qwen3-30b-a3b": {
-    ...{ parameters: 30.5e9, activeParameters: 3.3e9 },
-    ...{ layers: 48, kvHeads: 4, headDim: 128 },
+    ...{ parameters: 30.5e9, activeParameters: 3.3e9, layers: 48 },
+    ...{ ...QWEN3, kvHeads: 4 },
   },
-  "llama-3.1-8b": { parameters: 8e9, layers: 32, kvHeads: 8, headDim: 128 },
-  "llama-3.1-70b": { parameters: 70.6e9, layers: 80, kvHeads: 8, headDim: 128 },
+  "llama-3.1-8b": { parameters: 8e9, layers: 32, ...LLAMA_3_1 },
+  "llama-3.1-70b": { parameters: 70.6e9, layers: 80, ...LLAMA_3_1 },
 };
 
 /** Tuned engines reach 70 to 85 % of the bandwidth while they decode, and half of the arithmetic in prefill. */
@@ -53,7 +58,7 @@ export const PRESET_NAMES = { models: Object.keys(MODELS), gpus: Object.keys(GPU
  *
  * @throws Error that says what is wrong with the name, or by how much the model is too large.
  */
-export function presetOf(name: string): EngineModel {
+export function presetOf(name: string): EngineModel & { maxModelLen: number } {
   const groups = NAME.exec(name)?.groups ?? {};
   const model = MODELS[groups.model ?? ""];
   const gpu = GPUS[groups.gpu ?? ""];
@@ -85,5 +90,6 @@ export function presetOf(name: string): EngineModel {
     prefillTokensPerS: (count * REACHED.arithmetic * gpu.flopPerS) / flopPerToken,
     kvTokens,
     maxBatch: VLLM.maxSequences,
+    maxModelLen: Math.min(model.context, kvTokens),
   };
 }

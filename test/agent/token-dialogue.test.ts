@@ -7,6 +7,7 @@ import type { Backend, Message, Sampling } from "../../src/inference/engine.ts";
 import { probeBackend } from "../../src/inference/probe.ts";
 import { tokenEngine } from "../../src/inference/token-engine.ts";
 import type { TemplateMessage } from "../../src/inference/tokens/chat-template.ts";
+import type { DialectName } from "../../src/inference/tokens/dialects/dialect.ts";
 import { loadTokenModel } from "../../src/inference/tokens/token-model.ts";
 import { writeModelFolder } from "../../src/simulator/model-folder.ts";
 import { parsePolicy } from "../../src/simulator/policy.ts";
@@ -27,7 +28,13 @@ type Turn = { content?: string; tool_calls?: { name: string; arguments: unknown 
 /** The agent loop over tokens, against the simulated engine with the simulated model's own folder. */
 async function setup(
   turns: Turn[],
-  { sampling = {} as Sampling, maxModelLen = 100_000, weightsMs = 0, stallMs = 0 } = {},
+  {
+    sampling = {} as Sampling,
+    maxModelLen = 100_000,
+    weightsMs = 0,
+    stallMs = 0,
+    dialect = undefined as DialectName | undefined,
+  } = {},
 ) {
   const dir = tempDir();
   writeModelFolder(dir.path);
@@ -54,7 +61,7 @@ async function setup(
   const dialogue = await TokenDialogue.open(
     PROMPT,
     {
-      ...{ jobId: "j", engine, backend, model, sampling, callTimeoutMs: 5000, stallMs },
+      ...{ jobId: "j", engine, backend, model, sampling, callTimeoutMs: 5000, stallMs, dialect },
       maxReplyBytes: 1_000_000,
       tools: tools.map((tool) => tool.schema),
     },
@@ -85,6 +92,21 @@ async function setup(
 const call = (name: string, args: unknown) => ({ tool_calls: [{ name, arguments: args }] });
 
 describe("a rollout by token ids", () => {
+  test("reads calls in the dialect that is asked for instead of its template's", async () => {
+    const said = (name: string, key: string, value: string) =>
+      `So.\n<function=${name}>\n<parameter=${key}>${value}</parameter>\n</function>`;
+    const turns = [said("think", "thought", "hm"), said("finish", "message", "done")];
+    await using t = await setup(
+      turns.map((content) => ({ content })),
+      { dialect: "openhands" },
+    );
+    expect(await t.run()).toEqual({ stopReason: "finish", finalMessage: "done" });
+    expect(t.trajectory().turns.map(({ tools }) => tools.map(({ name }) => name))).toEqual([
+      ["think"],
+      ["finish"],
+    ]);
+  });
+
   test("keeps what was sampled, and its whole sequence is what the template would give", async () => {
     await using t = await setup([
       { content: "I look.", ...call("think", { thought: "hm" }) },

@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { z } from "zod";
+import type { DialectName } from "../../src/inference/tokens/dialects/dialect.ts";
 import { fieldPath } from "../../src/lib/field-path.ts";
 import { canonicalJson, parseBody } from "../../src/protocol/parse.ts";
-import { submitSchema } from "../../src/protocol/rollout.ts";
+import { chatSchema, DIALECTS, submitSchema } from "../../src/protocol/rollout.ts";
 import { failureOf } from "../support/failure.ts";
 import { randomFrom } from "../support/random.ts";
 
@@ -121,4 +122,14 @@ test("a canonical text is the one that digests of earlier versions were made of"
     expect(canonicalJson(one)).toBe(byReplacer(one));
   }
   expect(canonicalJson({ b: undefined, a: [undefined] })).toBe('{"a":[null]}');
+});
+
+test("each dialect of the engine clients can be asked for, and no other", () => {
+  const known: Record<DialectName, true> = {
+    ...{ hermes: true, qwen3_coder: true, openhands: true, llama3_json: true, pythonic: true },
+    ...{ glm: true, deepseek: true, dsml: true, kimi: true, mistral: true, harmony: true },
+    none: true,
+  };
+  expect([...DIALECTS].toSorted()).toEqual(Object.keys(known).toSorted() as DialectName[]);
+  expect(() => parseBody(chatSchema, { dialect: "hermes2" })).toThrow("dialect");
 });

@@ -22,6 +22,9 @@ test("steps take the weights' time each, and the contexts', which grow by a toke
   expect(stepsIn(model, decoding, msOfSteps(model, decoding, 0.3))).toBeCloseTo(0.3);
 });
 
+/** What one H100 has left beside the weights of Qwen3-32B. */
+const PRESET_32B = Math.floor((0.9 * 80e9 - 2.5e9 - 65.6e9) / (4 * 64 * 8 * 128));
+
 test("a preset is what its GPU's memory and arithmetic give", () => {
   // 29.6 GB of weights and 164 kB a token of context, at 80 % of 3.35 TB/s.
   expect(MODEL.weightsMs).toBeCloseTo(29.6e9 / 2.68e9);
@@ -30,6 +33,7 @@ test("a preset is what its GPU's memory and arithmetic give", () => {
   const two = presetOf("qwen3-14b@h100x2");
   expect(two.kvTokens).toBeGreaterThan(2 * MODEL.kvTokens);
   expect(two.weightsMs).toBeWithin(MODEL.weightsMs / 2, MODEL.weightsMs);
+  expect([MODEL.maxModelLen, presetOf("qwen3-32b@h100").maxModelLen]).toEqual([40_960, PRESET_32B]);
   // Of a mixture of experts all weights are read, and few compute.
   expect(presetOf("qwen3-30b-a3b@h200").prefillTokensPerS).toBeCloseTo(989e12 / 2 / 6.6e9);
 });

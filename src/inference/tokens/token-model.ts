@@ -1,9 +1,9 @@
-import { ServiceError } from "../../errors.ts";
 import type { Backend, ToolSchema } from "../engine.ts";
-import { ChatTemplate, type Template } from "./chat-template.ts";
+import type { Template } from "./chat-template.ts";
 import { chooseDialect } from "./dialects/choose.ts";
 import type { DialectName } from "./dialects/dialect.ts";
 import { END_OF_MESSAGE, HARMONY_ENDS } from "./dialects/harmony.ts";
+import { folderTemplate } from "./folder-template.ts";
 import { readModelFolder } from "./model-folder.ts";
 import { probeTemplate, type TemplateShape } from "./template-shape.ts";
 import { type TextTokenizer, Tokenizer } from "./tokenizer.ts";
@@ -14,7 +14,7 @@ export type TokenModel = {
   template: Template;
   /** What an engine may end a turn with. */
   stopIds: ReadonlySet<number>;
-  /** In which the model writes tool calls, by its template. */
+  /** In which the model writes tool calls, by its template; a rollout may name another. */
   dialect: DialectName;
   shape(tools: ToolSchema[], variables: Record<string, unknown>): TemplateShape;
   /**
@@ -32,27 +32,17 @@ const MAX_SHAPES = 64;
 type LoadOptions = {
   /** Which of several templates, by name. */
   template?: string;
-  /** Instead of the one that the template shows. */
-  dialect?: DialectName;
 };
 
 /** @throws ServiceError `model_folder_invalid` */
 export async function loadTokenModel(path: string, options: LoadOptions = {}): Promise<TokenModel> {
   const folder = await readModelFolder(path);
   const tokenizer = new Tokenizer(folder);
-  const name = options.template ?? "default";
-  const found = folder.templates.get(name);
-  if (!found) {
-    const names = [...folder.templates.keys()].join(", ");
-    const mend = `name one of them: ${names}`;
-    const message = `${path} has no chat template "${name}"`;
-    throw new ServiceError("model_folder_invalid", message, { mend });
-  }
-  const template = new ChatTemplate(found.text, `${path}/${found.file}`, folder.specialTokens);
+  const { template, calling } = folderTemplate(folder, options.template);
   const shape = shapesOf(template, tokenizer);
-  const { endOfTurn, shownCall } = shape([], {});
-  const { addedContents } = tokenizer;
-  const dialect = options.dialect ?? chooseDialect(shownCall, template.text, addedContents);
+  const { endOfTurn } = shape([], {});
+  const { shownCall } = shapesOf(calling, tokenizer)([], {});
+  const dialect = chooseDialect(shownCall, calling.text, tokenizer.addedContents);
   const stopIds = stopIdsOf(tokenizer, dialect, [...folder.stopTokens, endOfTurn]);
   return { tokenizer, template, stopIds, dialect, shape, settle: async (work) => work() };
 }

@@ -2,9 +2,10 @@ import { describe, expect, test } from "bun:test";
 import { symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { ServiceError } from "../../../src/errors.ts";
+import type { ToolSchema } from "../../../src/inference/engine.ts";
 import { loadTokenModel } from "../../../src/inference/tokens/token-model.ts";
 import { tempDir } from "../../support/temp-dir.ts";
-import { folderOf, modelFolder } from "./models.ts";
+import { BASH, folderOf, modelFolder } from "./models.ts";
 
 async function failureOf(work: Promise<unknown>) {
   try {
@@ -65,5 +66,28 @@ describe("a model folder", () => {
       message: `${dir.path} has no chat template "none"`,
       mend: "name one of them: default, other",
     });
+  });
+
+  test("has a template of its own for tools, where one is called so", async () => {
+    using dir = await modelFolder("{{ 'plain ' + messages[0].content }}<|im_end|>");
+    const calling =
+      "{{ 'tools ' + messages[0].content }}{% for m in messages[1:] %}{{ m.content }}" +
+      "{% for c in m.tool_calls or [] %}<tool_call>{{ c.function.arguments | tojson }}</tool_call>" +
+      "{% endfor %}<|im_end|>{% endfor %}";
+    const named = [{ name: "tool_use", template: calling }];
+    await Bun.write(dir.file("tokenizer_config.json"), JSON.stringify({ chat_template: named }));
+    const model = await loadTokenModel(dir.path);
+    const rendered = (tools: ToolSchema[]) =>
+      model.template.render([{ role: "user", content: "hi" }], tools, {
+        addGenerationPrompt: true,
+      });
+    expect([rendered([]), rendered([BASH])]).toEqual(["plain hi<|im_end|>", "tools hi"]);
+    expect(model.dialect).toBe("hermes");
+    const plain = await loadTokenModel(dir.path, { template: "default" });
+    expect(
+      plain.template.render([{ role: "user", content: "hi" }], [BASH], {
+        addGenerationPrompt: true,
+      }),
+    ).toBe("plain hi<|im_end|>");
   });
 });

@@ -1,20 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import type { Message } from "../../../src/inference/engine.ts";
 import { loadTokenModel } from "../../../src/inference/tokens/token-model.ts";
 import { type Verdict, verifyCase } from "../../../src/inference/tokens/verify.ts";
 import { VERIFY_CASES } from "../../../src/inference/tokens/verify-cases.ts";
-import {
-  BASH,
-  calls,
-  type Family,
-  modelFolder,
-  modelOf,
-  result,
-  says,
-  system,
-  user,
-} from "./models.ts";
-import { randomOf } from "./simulated-engine.ts";
+import { BASH, type Family, modelFolder, modelOf } from "./models.ts";
+import { randomConversation } from "./random-conversation.ts";
 
 const FAMILIES: Family[] = ["qwen3", "mistral_nemo", "deepseek_v3"];
 
@@ -30,7 +19,12 @@ describe.each(FAMILIES)("verifying %s's template", (family) => {
   test("finds none in random conversations either", async () => {
     const model = await modelOf(family);
     for (let seed = 1; seed <= 40; seed++) {
-      const given = { name: `${seed}`, tools: [BASH], variables: {}, messages: random(seed) };
+      const given = {
+        name: `${seed}`,
+        tools: [BASH],
+        variables: {},
+        messages: randomConversation(seed),
+      };
       expect(verifyCase(model, given).verdict).not.toBe("differs");
     }
   });
@@ -84,25 +78,3 @@ const APPENDING = `{%- for m in messages -%}
 {%- if add_generation_prompt -%}{{- '<|im_start|>assistant\\n' -}}{%- endif -%}`;
 
 /** Alternating as Mistral asks for: every user message is answered before the next. */
-function random(seed: number): Message[] {
-  const next = randomOf(seed);
-  const chars = "ab c\n\n<>{}\"'\\é日🤖0123 \t";
-  const words = () =>
-    Array.from({ length: 1 + next() * 30 }, () => [...chars][Math.floor(next() * 24)] ?? "").join(
-      "",
-    );
-  const messages: Message[] = next() < 0.5 ? [system(words())] : [];
-  for (let turn = 0; turn < 1 + next() * 3; turn++) {
-    messages.push(user(words()));
-    for (let round = 0; round < Math.floor(next() * 4); round++) {
-      const ids = Array.from(
-        { length: 1 + next() * 3 },
-        (_, index) => `id${turn}${round}${index}0000`,
-      );
-      const reasoning = next() < 0.5 ? `x${words()}x` : undefined;
-      messages.push(calls("", ids, reasoning), ...ids.map((id) => result(id, words())));
-    }
-    messages.push(says(`a${words()}z`));
-  }
-  return messages;
-}

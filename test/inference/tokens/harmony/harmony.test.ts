@@ -6,6 +6,8 @@ import { MarkedText } from "../../../../src/inference/tokens/dialects/marked-tex
 import { parseReply } from "../../../../src/inference/tokens/dialects/reply.ts";
 import { verifyCase } from "../../../../src/inference/tokens/verify.ts";
 import { VERIFY_CASES, type VerifyCase } from "../../../../src/inference/tokens/verify-cases.ts";
+import { BASH } from "../models.ts";
+import { randomConversation } from "../random-conversation.ts";
 import { randomOf } from "../simulated-engine.ts";
 import { type GptOss, gptOss } from "./gpt-oss.ts";
 
@@ -97,8 +99,27 @@ function sampledOf(message: AssistantMessage): number[] {
   return [...ids.slice(2, -1), ...(ids.at(-1) === END ? [RETURN] : ids.slice(-1))];
 }
 
+/**
+ * The same by the rule of gpt-oss's template: what was thought before the last answer is not shown. The library drops
+ * what was thought before the first, and shows what was thought between that and the last.
+ */
+function answeredPromptOf(messages: readonly Message[], tools: ToolSchema[]): number[] {
+  const answer = messages.findLastIndex((message) => {
+    return message.role === "assistant" && message.tool_calls === undefined;
+  });
+  const shown = messages.map((message, index) => {
+    if (index > answer || message.role !== "assistant") return message;
+    const { reasoning_content: _, ...rest } = message;
+    return rest;
+  });
+  const given = conversationOf(shown, tools);
+  return [
+    ...harmony.renderConversationForCompletion(given, "assistant", { auto_drop_analysis: false }),
+  ];
+}
+
 /** The prompts of all calls, as our conversation grows and as the library renders each anew. */
-function prompts({ messages, tools, truncated }: VerifyCase) {
+function prompts({ messages, tools, truncated }: VerifyCase, rendered = promptOf) {
   const first = messages.findIndex(({ role }) => role === "assistant");
   const conversation = new Conversation(model, messages.slice(0, first), { tools, now: NOW });
   const ours: string[] = [];
@@ -106,7 +127,7 @@ function prompts({ messages, tools, truncated }: VerifyCase) {
   const exact: boolean[] = [];
   const call = (before: Message[]) => {
     const ids = [...conversation.prompt()];
-    const expected = promptOf(before, tools);
+    const expected = rendered(before, tools);
     ours.push(model.tokenizer.decode(ids));
     theirs.push(harmony.decodeUtf8(Uint32Array.from(expected)));
     exact.push(Bun.deepEquals(ids, expected));
@@ -155,6 +176,16 @@ describe("against openai-harmony", () => {
     const { ours, theirs, exact } = prompts(given);
     expect(ours).toEqual(theirs);
     expect(exact.every(Boolean)).toBe(true);
+  });
+
+  test("each prompt of random conversations is the library's", () => {
+    for (let seed = 1; seed <= 30; seed++) {
+      const messages = randomConversation(seed);
+      const given = { name: `${seed}`, tools: [BASH], variables: {}, messages };
+      const { ours, theirs, exact } = prompts(given, answeredPromptOf);
+      expect(ours).toEqual(theirs);
+      expect(exact.every(Boolean)).toBe(true);
+    }
   });
 
   test("verify-template finds nothing that is not explained", () => {
