@@ -66,6 +66,7 @@ export class Scheduler {
     this.#intake = new Intake({
       ...parts,
       closed: () => this.#draining,
+      operate: (work) => this.#ticker.operate(work),
       tell: (job) => this.#tell(job),
     });
     this.#parking = new Parking(sandboxes, (jobId, error) =>
@@ -177,7 +178,7 @@ export class Scheduler {
   async submit(submissions: Submission[]): Promise<Accepted[]> {
     // Said at once: on a full disk a tick waits.
     this.#intake.expectDisk();
-    return this.#ticker.operate(() => this.#intake.submit(submissions));
+    return this.#intake.submit(submissions);
   }
 
   /** What `submit` would do, without doing it. */
