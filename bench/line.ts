@@ -5,6 +5,8 @@ export type BenchLine = {
   n: number;
   p50: number;
   p99: number;
+  /** Where a target is of the mean. */
+  mean?: number;
   unit: string;
   /** The floor or rival of the same run, and ours over theirs. */
   against?: string;

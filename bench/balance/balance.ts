@@ -3,6 +3,7 @@ import { presetOf } from "../../src/simulator/presets.ts";
 import { percentile, print, round } from "../line.ts";
 import { lowerBoundMs, provableBoundMs } from "./bounds.ts";
 import { type ClusterOptions, type Played, play } from "./cluster.ts";
+import { knownPlaces } from "./known-places.ts";
 import { overHttp } from "./over-http.ts";
 import { OPENHANDS, rolloutsOf, type Skew, SWE_AGENT, sampledTokens } from "./rollouts.ts";
 
@@ -25,7 +26,14 @@ type Case = Omit<ClusterOptions, "policy" | "moves" | "rollouts"> & {
   perBackend: number;
   skew: Skew;
 };
-type Way = { policy: PolicyName; moves: boolean; foresight?: boolean; longestFirst?: boolean };
+type Way = {
+  policy: PolicyName;
+  moves: boolean;
+  foresight?: boolean;
+  longestFirst?: boolean;
+  /** Places are chosen beforehand by all lengths; see `knownPlaces` for the share. */
+  toolShare?: number;
+};
 
 const OURS: Way = { policy: "least-work", moves: true };
 
@@ -63,12 +71,15 @@ type Result = Played & { boundMs: number; provableMs: number };
 function played(given: Case, way: Way, seeds = seedsOf(given)): Result[] {
   return seeds.map((seed) => {
     const { perBackend, skew, ...rest } = given;
-    const { longestFirst = false, ...how } = way;
+    const { longestFirst = false, toolShare, ...how } = way;
     const submitted = rolloutsOf(perBackend * given.backends, skew, seed);
     const rollouts = longestFirst
       ? submitted.toSorted((a, b) => sampledTokens(b) - sampledTokens(a))
       : submitted;
-    const options = { ...rest, ...how, rollouts };
+    const { engine, backends } = given;
+    const places =
+      toolShare === undefined ? undefined : knownPlaces(submitted, engine, backends, toolShare);
+    const options = { ...rest, ...how, rollouts, places };
     return {
       ...play(options),
       boundMs: lowerBoundMs(options),
@@ -160,9 +171,14 @@ function against(name: string, ours: Result[], theirs: Result[], target: number 
 /** The best of what was found by schedules that know each length beforehand: what could yet be gained. */
 function oracle(what: string, given: Case, ours: Result[], seeds: number[]): number[] {
   // Where the longest begin first there is little to move for, and where they do not there is.
-  const ways = [true, false].map((longestFirst) => {
-    return { ...OURS, foresight: true, longestFirst, moves: !longestFirst };
+  const knowing = { ...OURS, foresight: true };
+  const ways: Way[] = [true, false].map((longestFirst) => {
+    return { ...knowing, longestFirst, moves: !longestFirst };
   });
+  // Where all begin at once.
+  if (given.perBackend * given.backends <= given.slots) {
+    for (const toolShare of [0.5, 1]) ways.push({ ...knowing, moves: false, toolShare });
+  }
   const tries = ways.map((way) => played(given, way, seeds));
   const best = seeds.map((_, index) => Math.min(...tries.map((one) => msOf(one, index))));
   line(
@@ -244,5 +260,5 @@ type Rest = { unit: string; against?: string; ratio?: number; target?: string; m
 
 function line(name: string, values: number[], rest: Rest): void {
   const figures = { n: values.length, p50: percentile(values, 0.5), p99: percentile(values, 0.99) };
-  print({ bench: "balance", case: name, ...figures, ...rest });
+  print({ bench: "balance", case: name, ...figures, mean: mean(values), ...rest });
 }

@@ -2,7 +2,7 @@ import type { EngineModel } from "../../src/simulator/engine-model.ts";
 import type { Rollout } from "./rollouts.ts";
 
 /** What a rollout costs an engine, however it is placed. Units: milliseconds, tokens. */
-type Cost = {
+export type Cost = {
   sampledTokens: number;
   /** Computing what its prompts add. */
   prefillMs: number;
@@ -85,7 +85,7 @@ function longestMs(costs: Cost[], { weightsMs }: EngineModel): number {
  * The first prompt is the same for all of a group, so that one of them has to compute it. Whichever that is: none can
  * decode before, so that it may be counted to the first.
  */
-function costsOf(rollouts: Rollout[], engine: EngineModel): Cost[] {
+export function costsOf(rollouts: Rollout[], engine: EngineModel): Cost[] {
   const groups = new Set<string>();
   return rollouts.map((rollout) => {
     const isFirst = !groups.has(rollout.group);

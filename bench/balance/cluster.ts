@@ -17,6 +17,8 @@ export type ClusterOptions = {
   rollouts: Rollout[];
   /** Whether the length of each is known beforehand. */
   foresight?: boolean;
+  /** Where each goes, by its index: the number of a backend. */
+  places?: Map<number, number> | undefined;
   /** When the last backend joins; 0 is from the start. */
   joinMs?: number;
 };
@@ -127,7 +129,9 @@ class Cluster {
   #start(rollout: Rollout, part: Part): void {
     const { group, index } = rollout;
     const jobId = `r${index}`;
-    this.#registry.acquire({ jobId, ordinal: index, group, preferredId: part.backendId });
+    const place = this.#options.places?.get(index);
+    const preferredId = place === undefined ? part.backendId : (this.#ids[place] ?? null);
+    this.#registry.acquire({ jobId, ordinal: index, group, preferredId });
     this.#want({ jobId, rollout, part, at: 0, context: rollout.promptTokens });
   }
 

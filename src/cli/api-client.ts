@@ -51,6 +51,11 @@ export class ApiClient {
     return this.#call("DELETE", `/v1/rollouts/${encodeURIComponent(id)}`, query);
   }
 
+  /** Asks for the end of all that have a label. */
+  cancelLabelled(query: Query): Promise<{ cancelled: number }> {
+    return this.#call("DELETE", "/v1/rollouts", query);
+  }
+
   rescore(id: string, query: Query = {}): Promise<RolloutView> {
     return this.#call("POST", `/v1/rollouts/${encodeURIComponent(id)}/rescore`, query, {});
   }

@@ -13,17 +13,17 @@ const AT_ONCE = 32;
 export const jobsCommand: Command = {
   name: "jobs",
   summary: "list, get, watch, cancel and rescore rollouts",
-  help: `Usage: rolloutd jobs list [--state STATE[,STATE]] [--limit N] [--after CURSOR]
+  help: `Usage: rolloutd jobs list [--state STATE[,STATE]] [--label NAME:VALUE] [--kind KIND] [--limit N] [--after CURSOR]
        rolloutd jobs get ID [--trajectory]
        rolloutd jobs watch [ID]
-       rolloutd jobs cancel ID...
+       rolloutd jobs cancel ID... | --label NAME:VALUE [--state STATE] [--kind KIND]
        rolloutd jobs rescore ID...
 
   list    in the order of submission; states are pending, active, succeeded, failed, cancelled
   get     one rollout with its timeline, or with --trajectory what happened in it, as JSON
   watch   waits for its end; exit code 1 unless it succeeded. Without an id the service as it works, until
           Ctrl-C: stages, backends, mean reward, failures; a line at each change where that is no terminal
-  cancel  asks for the end and waits for it
+  cancel  asks for the end and waits for it; with --label of all that have the label, without waiting
   rescore EVAL again from what RUN left, without the model, as a rollout of its own; the old verdict stays
 
 ${SERVER_HELP}  --json            JSON instead of a table
@@ -33,11 +33,14 @@ ${SERVER_HELP}  --json            JSON instead of a table
       server: { type: "string" },
       json: { type: "boolean" },
       state: { type: "string" },
+      label: { type: "string" },
+      kind: { type: "string" },
       limit: { type: "string", default: "50" },
       after: { type: "string", default: "0" },
       trajectory: { type: "boolean" },
     });
     const [action, ...ids] = positionals;
+    const { state, label, kind } = values;
     const client = clientFor(values.server);
     const print = (views: RolloutView[]) => {
       process.stdout.write(values.json ? `${JSON.stringify(views, null, 2)}\n` : table(views));
@@ -47,7 +50,7 @@ ${SERVER_HELP}  --json            JSON instead of a table
         refuseExtra(ids, 0);
         const limit = wholeNumber("--limit", values.limit, 1);
         const after = wholeNumber("--after", values.after);
-        const page = await client.list({ limit, after, state: values.state });
+        const page = await client.list({ limit, after, state, label, kind });
         print(page.rollouts);
         if (page.rollouts.length === limit) {
           process.stderr.write(`more: rolloutd jobs list --after ${page.next}\n`);
@@ -70,7 +73,15 @@ ${SERVER_HELP}  --json            JSON instead of a table
         return view.state === "succeeded" ? EXIT.done : EXIT.failed;
       }
       case "cancel": {
-        if (ids.length === 0) throw new UsageError("cancel takes the ids of rollouts");
+        if (label !== undefined) {
+          refuseExtra(ids, 0);
+          const { cancelled } = await client.cancelLabelled({ label, state, kind });
+          process.stdout.write(
+            values.json ? `${JSON.stringify({ cancelled })}\n` : `${cancelled} cancelled\n`,
+          );
+          return EXIT.done;
+        }
+        if (ids.length === 0) throw new UsageError("cancel takes the ids of rollouts, or --label");
         const wait_ms = WATCH_WAIT_MS;
         print(await Promise.all(ids.map((id) => client.cancel(id, { wait_ms }))));
         return EXIT.done;

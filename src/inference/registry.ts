@@ -5,7 +5,7 @@ import { allowance, type Health, healthy } from "./balance/health.ts";
 import { type LengthEstimate, Lengths } from "./balance/lengths.ts";
 import { type BackendLoad, type PolicyName, place } from "./balance/placement.ts";
 import { isWorthMoving } from "./balance/relief.ts";
-import { type Growing, hasRoom, held } from "./balance/room.ts";
+import { fitsWhole, type Growing, hasRoom, held } from "./balance/room.ts";
 import { NO_THRASH, type Thrash } from "./balance/thrash.ts";
 import type { Backend } from "./engine.ts";
 import type { InBandLoad } from "./generate.ts";
@@ -209,11 +209,11 @@ export class BackendRegistry {
     const from = this.#entries.get(trajectory.backendId);
     if (!this.#moves || !from) return null;
     let to = from;
-    for (const entry of this.list()) {
+    for (const entry of this.#entries.values()) {
       const { kvTokens, contextTokens } = entry;
+      if (contextTokens >= to.contextTokens) continue;
       const fits = kvTokens === null || contextTokens + trajectory.contextTokens <= kvTokens;
-      const isLess = contextTokens < to.contextTokens;
-      if (fits && isLess && closedBecause(entry) === null) to = entry;
+      if (fits && closedBecause(entry) === null) to = entry;
     }
     if (to === from || !isWorthMoving(trajectory, from, to)) return null;
     const sides = [from, to].map(({ backend, contextTokens }) => {
@@ -231,7 +231,7 @@ export class BackendRegistry {
   /** Whether its backend's memory holds its context; otherwise its next turn waits until there is room. */
   isHeld(trajectory: Trajectory): boolean {
     const { kvTokens = null, contextTokens = 0 } = this.#entries.get(trajectory.backendId) ?? {};
-    if (kvTokens === null || contextTokens <= kvTokens / 2) return true;
+    if (kvTokens === null || fitsWhole(kvTokens, contextTokens)) return true;
     const isIn = this.#heldOn(trajectory.backendId, kvTokens).has(trajectory);
     if (!isIn && !trajectory.isOut) this.#putOut(trajectory);
     return isIn;

@@ -1,31 +1,18 @@
 import { type ErrorBody, errorBodyOf, ServiceError } from "../errors.ts";
 import type { Allowance } from "../jobs/allowance.ts";
-import {
-  type BatchGroup,
-  type BatchState,
-  deliverable,
-  groupsWanted,
-  informativeShare,
-  unneeded,
-} from "../jobs/batch.ts";
 import type { BatchRow } from "../store/tables.ts";
+import { BatchEnds } from "./batch-ends.ts";
 import { addGroups, sourceOf } from "./batch-instances.ts";
-import { allowanceIn, allStand, isFullOfPauses } from "./batch-pauses.ts";
+import { allowanceIn } from "./batch-pauses.ts";
+import { BatchSteps } from "./batch-steps.ts";
 import { CarryOver } from "./carry-over.ts";
 import type { GroupNews, GroupSubmission } from "./group-parts.ts";
 import { type BatchParts, type BatchSubmission, type LiveBatch, loadBatch } from "./live-batch.ts";
 import { Waiters } from "./waiters.ts";
 
-const GIVE_MORE = "give more instances, or ask for fewer groups";
-const GO_ON =
-  "go on with them in the next batch, by series or carry_from; or let them do more for each";
-
-/** With fewer groups that wait, a batch asks its source for more. */
-const WAITING_LOW = 50;
-
 /**
- * Batches under way: it begins groups as slots free up, hands over informative ones, and ends what nobody needs
- * any more. What to do is decided by `jobs/batch.ts`, inside the tick in which something happened.
+ * Batches under way, as clients ask for them: what they are given, what their groups come to, and their end. What a
+ * batch does by itself is `batch-steps.ts`.
  */
 export class Batches {
   /** By a batch's id: notified at each group that it delivers, and at its end. */
@@ -33,12 +20,18 @@ export class Batches {
   readonly #parts: BatchParts;
   readonly #live = new Map<number, LiveBatch>();
   readonly #carry: CarryOver;
+  readonly #ends: BatchEnds;
+  readonly #steps: BatchSteps;
   #ask: (row: BatchRow) => void = () => {};
 
   constructor(parts: BatchParts) {
     this.#parts = parts;
     for (const row of parts.store.batches.running()) this.#load(row);
     this.#carry = new CarryOver(parts);
+    const { waiters } = this;
+    this.#ends = new BatchEnds({ ...parts, live: this.#live, carry: this.#carry, waiters });
+    const ask = (row: BatchRow) => this.#ask(row);
+    this.#steps = new BatchSteps({ ...parts, ends: this.#ends, waiters, ask });
     parts.groups.listen((news) => this.#hear(news));
   }
 
@@ -147,7 +140,7 @@ export class Batches {
   fail(seq: number, error: ErrorBody): Promise<void> {
     return this.#parts.operate(() => {
       const batch = this.#live.get(seq);
-      if (batch) this.#finish(batch, "failed", error);
+      if (batch) this.#ends.finish(batch, "failed", error);
     });
   }
 
@@ -158,7 +151,7 @@ export class Batches {
       if (!row) return null;
       const batch = this.#live.get(row.seq);
       if (batch)
-        this.#finish(batch, "cancelled", errorBodyOf("cancelled", "the batch was cancelled"));
+        this.#ends.finish(batch, "cancelled", errorBodyOf("cancelled", "the batch was cancelled"));
       else this.#carry.drop(row, "cancelled");
       return this.#find(id);
     });
@@ -166,63 +159,7 @@ export class Batches {
 
   /** Last in a tick, before its slots are filled: begins, delivers and ends what is due. */
   replenish(): void {
-    for (const batch of [...this.#live.values()]) this.#step(batch);
-  }
-
-  #step(batch: LiveBatch): void {
-    const { plan } = batch;
-    const { store, afterCommit } = this.#parts;
-    this.#endStale(batch);
-    const ready = deliverable(plan, this.#needed(batch), [...batch.begun.values()]);
-    for (const { seq } of ready) {
-      if (this.#needed(batch) === 0) break;
-      batch.begun.delete(seq);
-      store.groups.update(seq, { delivered: ++batch.delivered });
-      if (plan.goal.tokens !== null) batch.tokens += store.batches.tokensOf(seq);
-    }
-    if (ready.length > 0) afterCommit(() => this.waiters.notify(batch.row.id));
-    const needed = this.#needed(batch);
-    if (needed === 0) this.#finish(batch, "complete", null);
-    else if (batch.failed > plan.maxFailedGroups) this.#giveUp(batch);
-    else this.#goOn(batch, needed);
-  }
-
-  /**
-   * Ends groups that were begun under weights that are too old, or begins anew the rollouts that were; no longer counts
-   * groups that are complete.
-   */
-  #endStale(batch: LiveBatch): void {
-    const { groups, versionsSince } = this.#parts;
-    const { maxStaleness, stale } = batch.plan;
-    if (maxStaleness === null) return;
-    const isStale = (ms: number) => versionsSince(ms) > maxStaleness;
-    for (const group of [...batch.begun.values()]) {
-      const { seq, startedMs } = group;
-      if (!isStale(startedMs)) continue;
-      if (stale === "drop" && !group.complete) {
-        group.startedMs = groups.renew(seq, isStale);
-        continue;
-      }
-      batch.begun.delete(seq);
-      groups.end(seq, "ended", `it was begun more than ${maxStaleness} weight versions ago`);
-    }
-  }
-
-  #goOn(batch: LiveBatch, needed: number): void {
-    const { plan } = batch;
-    const { store, groups, clock } = this.#parts;
-    const nowMs = clock.nowMs();
-    const work = ({ seq }: BatchGroup) => store.batches.workOf(seq, nowMs);
-    for (const group of unneeded(plan, needed, [...batch.begun.values()], work)) {
-      if (group.complete) continue;
-      groups.end(group.seq, "ended", "other groups are certain to reach the batch's goal");
-    }
-    this.#begin(batch, needed);
-    if (batch.row.source !== null && !batch.row.closed && batch.waiting < WAITING_LOW)
-      this.#ask(batch.row);
-    const mayBegin = batch.waiting > 0 || !batch.row.closed;
-    const isOver = !mayBegin || isFullOfPauses(batch, needed, groups);
-    if (isOver && allStand(batch, groups)) this.#exhaust(batch);
+    for (const batch of [...this.#live.values()]) this.#steps.take(batch);
   }
 
   /** What a member of a group may do in RUN for its batch, and whether it may wait in its sandbox for the next one. */
@@ -230,41 +167,6 @@ export class Batches {
     const { store, groups } = this.#parts;
     const seq = groups.batchOf(groupSeq);
     return allowanceIn(store, seq, seq === null ? undefined : this.#live.get(seq));
-  }
-
-  /** Begins as many groups as there is room for and need of. */
-  #begin(batch: LiveBatch, needed: number): void {
-    if (batch.waiting === 0) return;
-    const { store, groups, room } = this.#parts;
-    const { plan } = batch;
-    const share = informativeShare(batch, plan.expectedShare);
-    const wanted = groupsWanted(plan, needed, [...batch.begun.values()], share);
-    if (wanted === 0 || isFullOfPauses(batch, needed, groups)) return;
-    let free = Math.min(room(batch.client), this.#allowed(batch));
-    for (let begun = 0; begun < wanted && free > 0; begun++) {
-      const row = store.batches.waiting(batch.row.seq, 1)[0];
-      if (!row) return;
-      batch.waiting--;
-      const { seq, position } = row;
-      const startedMs = row.started_ms ?? this.#parts.clock.nowMs();
-      const place = { seq, position: position ?? 0, startedMs };
-      batch.begun.set(seq, { ...place, informative: null, complete: false });
-      groups.begin(row);
-      free -= groups.openRollouts(seq);
-    }
-  }
-
-  #allowed({ plan, begun }: LiveBatch): number {
-    if (plan.maxRollouts === null) return Number.POSITIVE_INFINITY;
-    let open = 0;
-    for (const seq of begun.keys()) open += this.#parts.groups.openRollouts(seq);
-    return plan.maxRollouts - open;
-  }
-
-  #needed({ plan, delivered, tokens }: LiveBatch): number {
-    const { goal } = plan;
-    if (goal.tokens !== null && delivered > 0 && tokens >= goal.tokens) return 0;
-    return Math.max(0, goal.groups - delivered);
   }
 
   #hear({ group, state, informative }: GroupNews): void {
@@ -282,43 +184,6 @@ export class Batches {
     batch.informative++;
     // Behind those that were complete before it.
     batch.begun.set(group.seq, { ...entry, informative, complete: true });
-  }
-
-  #exhaust(batch: LiveBatch): void {
-    const { delivered, plan, decided, begun } = batch;
-    const paused = [...begun.values()].filter(({ complete }) => !complete).length;
-    const rest = paused === 0 ? "" : `; ${paused} have used up what they may do for this batch`;
-    const message = `its instances gave ${delivered} informative groups, the goal is ${plan.goal.groups}; ${decided} groups were decided${rest}`;
-    const mend = paused === 0 ? GIVE_MORE : GO_ON;
-    this.#finish(batch, "exhausted", { ...errorBodyOf("batch_exhausted", message), mend });
-  }
-
-  #giveUp(batch: LiveBatch): void {
-    const last = this.#parts.store.batches.lastFailure(batch.row.seq);
-    if (!last) throw new Error(`batch ${batch.row.id} counts failed groups that are not there`);
-    const message = `${batch.failed} of its groups failed, the last because: ${last.message}`;
-    this.#finish(batch, "failed", { ...last, message });
-  }
-
-  #finish(batch: LiveBatch, state: Exclude<BatchState, "running">, error: ErrorBody | null): void {
-    const { store, groups, clock, afterCommit, feed } = this.#parts;
-    const { row, plan, begun } = batch;
-    this.#live.delete(row.seq);
-    const finished = { state, finished_ms: clock.nowMs() };
-    store.batches.update(row.seq, {
-      ...finished,
-      ...(error ? { error: JSON.stringify(error) } : {}),
-    });
-    const carries = plan.unfinished !== "end" && state !== "cancelled" && state !== "failed";
-    if (!carries) this.#carry.drop(row, state === "cancelled" ? "cancelled" : "ended");
-    else {
-      if (plan.unfinished === "restart") for (const seq of begun.keys()) groups.park(seq);
-      if (plan.unfinished === "park") for (const seq of begun.keys()) groups.putAside(seq);
-      this.#carry.expireLater({ ...row, ...finished });
-    }
-    store.groupEvents.batchEnded(row);
-    afterCommit(() => this.waiters.notify(row.id));
-    afterCommit(() => feed.publishEnd({ kind: "batch", state }));
   }
 
   #load(row: BatchRow): void {

@@ -1,19 +1,31 @@
 import { ServiceError } from "../errors.ts";
 import { createJob, type Job } from "../jobs/job.ts";
 import type { NewJobRow } from "../store/new-jobs.ts";
-import type { Store } from "../store/store.ts";
 import type { Accepted, SchedulerParts, Submission } from "./parts.ts";
 
 type IntakeParts = Pick<SchedulerParts, "store" | "clock" | "settings" | "room"> & {
   /** Whether the service takes no more work because it is stopping. */
   closed(): boolean;
+  /** Runs `work` inside the next tick; resolves with its result after the commit. */
+  operate<T>(work: () => T): Promise<T>;
   /** Of a new job, once it is durable. */
   tell(job: Job): void;
 };
 
+type Request = {
+  submissions: Submission[];
+  resolve(accepted: Accepted[]): void;
+  reject(error: unknown): void;
+};
+
+/** Digests of bodies by the ids that clients chose. */
+type Bodies = Map<string, string>;
+
 /** What is taken on, and what is refused; `insert` inside a tick only. */
 export class Intake {
   readonly #parts: IntakeParts;
+  /** Those that wait for the next tick. */
+  #requests: Request[] = [];
 
   constructor(parts: IntakeParts) {
     this.#parts = parts;
@@ -25,9 +37,7 @@ export class Intake {
    * @throws ServiceError `id_conflict`, `queue_full`, `disk_full`, `shutting_down`
    */
   admit(submissions: Submission[]): Set<Submission> {
-    const fresh = newAmong(this.#parts.store, submissions);
-    this.expectRoom(fresh.size);
-    return fresh;
+    return this.#admit(submissions, new Map(), 0);
   }
 
   /** @throws ServiceError `disk_full` */
@@ -50,20 +60,66 @@ export class Intake {
   }
 
   /**
-   * Takes on those of `submissions` that are new, or none.
+   * Takes on those of `submissions` that are new, or none. Requests of one tick are taken on together, because rows
+   * that are written together cost half.
    *
    * @throws ServiceError as `admit`
    */
-  submit(submissions: Submission[]): Accepted[] {
-    const fresh = this.admit(submissions);
-    const nowMs = this.#parts.clock.nowMs();
-    const accepted = submissions.map((one) => {
-      const job = fresh.has(one) ? createJob(one.job, nowMs) : null;
-      return { id: one.job.id, created: job !== null, job, row: one.row };
+  submit(submissions: Submission[]): Promise<Accepted[]> {
+    return new Promise((resolve, reject) => {
+      this.#requests.push({ submissions, resolve, reject });
+      if (this.#requests.length === 1) this.#plan(this.#requests);
     });
-    this.#parts.store.insertJobs(accepted.filter(({ job }) => job !== null) as NewJobRow[]);
-    for (const { job } of accepted) if (job) this.#parts.tell(job);
-    return accepted;
+  }
+
+  async #plan(requests: Request[]): Promise<void> {
+    try {
+      const answer = await this.#parts.operate(() => {
+        this.#requests = [];
+        return this.#takeOn(requests);
+      });
+      answer();
+    } catch (error) {
+      this.#requests = [];
+      for (const { reject } of requests) reject(error);
+    }
+  }
+
+  /** Returns what tells each request what became of it. */
+  #takeOn(requests: Request[]): () => void {
+    const nowMs = this.#parts.clock.nowMs();
+    const news: NewJobRow[] = [];
+    const bodies: Bodies = new Map();
+    const answers = requests.map(({ submissions, resolve, reject }) => {
+      try {
+        const fresh = this.#admit(submissions, bodies, news.length);
+        const accepted = submissions.map((one): Accepted => {
+          if (!fresh.has(one)) return { id: one.job.id, created: false, job: null };
+          const job = createJob(one.job, nowMs);
+          news.push({ job, row: one.row });
+          return { id: job.id, created: true, job };
+        });
+        return () => resolve(accepted);
+      } catch (error) {
+        if (!(error instanceof ServiceError)) throw error;
+        return () => reject(error);
+      }
+    });
+    this.#parts.store.insertJobs(news);
+    for (const { job } of news) this.#parts.tell(job);
+    return () => {
+      for (const answer of answers) answer();
+    };
+  }
+
+  /** @param bodies of what is taken on before in the same tick, and not written yet, as are `ahead` jobs */
+  #admit(submissions: Submission[], bodies: Bodies, ahead: number): Set<Submission> {
+    const own: Bodies = new Map();
+    const known = (id: string) => own.get(id) ?? bodies.get(id) ?? this.#parts.store.bodyOf(id);
+    const fresh = newAmong(submissions, known, own);
+    this.expectRoom(fresh.size + ahead);
+    for (const [id, body] of own) bodies.set(id, body);
+    return fresh;
   }
 
   /** A job of the service's own, for which there is room. Returns its `seq`. */
@@ -77,26 +133,30 @@ export class Intake {
 /**
  * Which of `submissions` are new; the others repeat what was accepted before, here or in the same request.
  *
+ * @param own is given the bodies of `submissions`
  * @throws ServiceError `id_conflict`
  */
-function newAmong(store: Store, submissions: Submission[]): Set<Submission> {
+function newAmong(
+  submissions: Submission[],
+  knownBody: (id: string) => string | null,
+  own: Bodies,
+): Set<Submission> {
   const fresh = new Set<Submission>();
-  const bodies = new Map<string, string>();
   for (const [index, submission] of submissions.entries()) {
     if (submission.madeId) {
       fresh.add(submission);
       continue;
     }
     const { id } = submission.job;
-    const known = bodies.get(id) ?? store.bodyOf(id) ?? undefined;
-    if (known === undefined) fresh.add(submission);
+    const known = knownBody(id);
+    if (known === null) fresh.add(submission);
     else if (known !== submission.row.bodySha256) {
       throw new ServiceError("id_conflict", `rollout "${id}" exists with another body`, {
         field: `rollouts[${index}].id`,
         mend: "use a new id for a new rollout",
       });
     }
-    bodies.set(id, submission.row.bodySha256);
+    own.set(id, submission.row.bodySha256);
   }
   return fresh;
 }

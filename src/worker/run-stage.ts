@@ -51,13 +51,10 @@ export async function runStage(
     };
   } catch (thrown) {
     const error = toErrorBody(signal.aborted ? signal.reason : thrown);
-    const ended = stage.sandboxes.endAll();
-    // While the kernel has its work with the sandbox, unless there may be more to record.
-    await Promise.race([stage.sandboxes.unwound, ended]);
+    await stage.sandboxes.endAll();
     const nothing = { handle: null, outcome: null, verdict: null };
     const turns = error.retryable ? stage.turns() : {};
     const left = { trajectory: stage.trajectory(), ...turns, ...stage.usage() };
-    await ended;
     return { ...finished, ...nothing, error, ...left };
   }
 }

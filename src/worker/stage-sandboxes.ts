@@ -24,8 +24,6 @@ export type SandboxParts = {
 export class StageSandboxes {
   /** What the stage works in; after `handOver` what the next stage gets. */
   handle: SandboxHandle | null;
-  /** Settles when nothing of what the stage did is under way any more, which may be never. */
-  unwound: Promise<unknown> = Promise.resolve();
   readonly #job: StartStage;
   readonly #parts: SandboxParts;
   readonly #signal: AbortSignal;
@@ -38,7 +36,7 @@ export class StageSandboxes {
     this.#parts = parts;
     this.#signal = signal;
     this.handle = job.handle;
-    signal.addEventListener("abort", () => this.#endAgents(), { once: true });
+    signal.addEventListener("abort", () => this.#endCurrent(), { once: true });
   }
 
   /** The most that the sandbox used while the stage worked in it; null where nobody looked. */
@@ -63,7 +61,7 @@ export class StageSandboxes {
 
   /** Ends the agent's sandbox; EVAL's own takes its place, or nothing. */
   async handOver(): Promise<void> {
-    this.#endAgents();
+    this.#endCurrent();
     await this.#ending;
     this.handle = (await this.#fresh) ?? null;
     this.#fresh = null;
@@ -75,7 +73,7 @@ export class StageSandboxes {
   }
 
   async endAll(): Promise<void> {
-    this.#endAgents();
+    this.#endCurrent();
     await this.#ending;
     const fresh = await this.#fresh;
     this.#fresh = null;
@@ -86,7 +84,7 @@ export class StageSandboxes {
    * At once where the stage is aborted, before what it did is unwound: the kernel takes many sandboxes apart while the
    * thread does the rest for many.
    */
-  #endAgents(): void {
+  #endCurrent(): void {
     const { handle } = this;
     this.handle = null;
     if (handle) this.#ending = Promise.all([this.#ending, this.#parts.end(handle)]);
@@ -103,19 +101,14 @@ export class StageSandboxes {
     work: (sandbox: Sandbox | null, signal: AbortSignal) => Promise<T>,
   ): Promise<T> {
     const { handle } = this;
-    if (!handle) return this.#until(work(null, this.#signal), this.#signal);
+    if (!handle) return abortable(work(null, this.#signal), this.#signal);
     const sandbox = await this.#parts.attach(handle, this.#signal);
     using watch = this.#parts.watch(handle);
     this.#watched = watch;
     const signal = AbortSignal.any([this.#signal, watch.crossed, sandbox.died]);
-    const result = await this.#until(work(sandbox, signal), signal);
+    const result = await abortable(work(sandbox, signal), signal);
     if (keep) await sandbox.detach();
     return result;
-  }
-
-  #until<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-    this.unwound = work.catch(() => {});
-    return abortable(work, signal);
   }
 
   async #start(plan: SandboxPlan, role: "agent" | "evaluation"): Promise<SandboxHandle> {

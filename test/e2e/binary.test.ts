@@ -317,6 +317,31 @@ describe("the command line", () => {
     }
   });
 
+  test("lists and cancels what has a label, and nothing else", async () => {
+    using dir = tempDir();
+    await using service = await serve(dir.file("data"), ["--drain-ms", "1"]);
+    const server = ["--server", service.socket];
+    const instance = { data_source: "echo", run_ms: 600_000 };
+    const rollouts = ["a", "b", "other"].map((id) => {
+      return { id, instance, labels: { step: id === "other" ? "8" : "7" } };
+    });
+    await fetch("http://localhost/v1/rollouts", {
+      unix: service.socket,
+      method: "POST",
+      body: JSON.stringify({ rollouts }),
+    });
+    const ids = async (...flags: string[]) => {
+      const { stdout } = await run(["jobs", "list", "--json", ...flags, ...server]);
+      return (JSON.parse(stdout) as RolloutView[]).map(({ id }) => id);
+    };
+    expect(await ids("--label", "step:7")).toEqual(["a", "b"]);
+    expect(await ids("--label", "step:7", "--kind", "math")).toEqual([]);
+    const cancelled = await run(["jobs", "cancel", "--label", "step:7", ...server]);
+    expect(cancelled).toEqual({ exitCode: 0, stdout: "2 cancelled\n", stderr: "" });
+    await run(["jobs", "watch", "b", ...server]);
+    expect(await ids("--state", "pending,active")).toEqual(["other"]);
+  });
+
   test("has help for itself and for each command, on standard output", async () => {
     const overview = await run(["--help"]);
     expect([overview.exitCode, overview.stderr]).toEqual([0, ""]);

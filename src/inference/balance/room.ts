@@ -16,6 +16,11 @@ export function hasRoom(kvTokens: number, living: readonly Growing[], newcomer: 
   return living.length === 0 || peakOf([...living, newcomer]) <= PLANNED_SHARE * kvTokens;
 }
 
+/** Whether all contexts of a backend are held, which is quickly told. */
+export function fitsWhole(kvTokens: number, contextTokens: number): boolean {
+  return contextTokens <= HELD_SHARE * kvTokens;
+}
+
 /** A context that lives on a backend. */
 export type Resident = {
   contextTokens: number;
@@ -50,7 +55,7 @@ export function held<T extends Resident>(
   let together = 0;
   for (const { one } of ranked) {
     together += one.contextTokens;
-    if (together > HELD_SHARE * kvTokens && inside.size > 0) break;
+    if (!fitsWhole(kvTokens, together) && inside.size > 0) break;
     inside.add(one);
   }
   return inside;

@@ -46,5 +46,8 @@ export function rescoreRoutes(parts: ServerParts) {
 }
 
 function unknown(id: string): ServiceError {
-  return new ServiceError("not_found", `there is no rollout "${id}"`, { field: "id" });
+  return new ServiceError("not_found", `there is no rollout "${id}"`, {
+    field: "id",
+    mend: "GET /v1/rollouts (rolloutd jobs list) has those that there are",
+  });
 }

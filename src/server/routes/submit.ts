@@ -13,6 +13,7 @@ import { waitFinal } from "../wait.ts";
 export function submitRoutes(parts: ServerParts) {
   const { store, scheduler } = parts;
   const app = new Hono<ServerEnv>();
+  const texts = new AcceptedText();
 
   app.post("/", async (c) => {
     const { requests, single, waitMs, dryRun } = await readSubmit(c, parts.maxBodyBytes);
@@ -37,10 +38,9 @@ export function submitRoutes(parts: ServerParts) {
         submitted.map(({ id }) => id),
         waitMs,
       );
-    const accepted = new AcceptedText();
     const rollouts = submitted.map(({ id, created, job }, index) => {
       const row = submissions[index]?.row;
-      if (job !== null && row !== undefined && waitMs <= 0) return accepted.of(job, row);
+      if (job !== null && row !== undefined && waitMs <= 0) return texts.of(job, row);
       return JSON.stringify({ ...viewRollout(store.jobById(id) as JobRow), created });
     });
     const status = submitted.some(({ created }) => created) ? 201 : 200;
