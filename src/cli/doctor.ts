@@ -16,9 +16,9 @@ import { type Command, EXIT } from "./command.ts";
 import { examineNode, type Tried, thisNode } from "./doctor-node.ts";
 import type { Finding } from "./finding.ts";
 import { parseFlags, refuseExtra } from "./flags.ts";
-import { workerSettings } from "./service.ts";
 import { configFrom, settingFlags, settingsHelp } from "./settings.ts";
 import { formatTable } from "./table.ts";
+import { workerSettings } from "./worker-settings.ts";
 
 export const doctorCommand: Command = {
   name: "doctor",
