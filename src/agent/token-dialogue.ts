@@ -4,7 +4,6 @@ import { Conversation } from "../inference/tokens/conversation.ts";
 import type { CallStatus } from "../inference/tokens/dialects/dialect.ts";
 import { MarkedText } from "../inference/tokens/dialects/marked-text.ts";
 import { parseReply, replyMessage, startsInReasoning } from "../inference/tokens/dialects/reply.ts";
-import type { Segment } from "../inference/tokens/segment.ts";
 import { numbersOf } from "../inference/tokens/token-buffer.ts";
 import type { TokenModel } from "../inference/tokens/token-model.ts";
 import type { TokenSegment } from "../trajectory/record.ts";
@@ -19,6 +18,7 @@ import {
   modelTurnOf,
   type Told,
 } from "./dialogue.ts";
+import { tokenSegments } from "./token-segments.ts";
 
 type TokenOptions = CallOptions &
   ChatOptions & {
@@ -119,17 +119,7 @@ export class TokenDialogue implements Dialogue {
   }
 
   segments(): TokenSegment[] {
-    return this.#conversation.segments.map((segment) => {
-      const { fork } = segment;
-      const { ids, spans } = withoutUnseen(segment);
-      const trained = spans.filter(({ kind }) => kind === "sampled");
-      // Of a token that the template replaced neither the id nor its log-probability is kept.
-      const logprobs = trained.map(({ start, end, turn = -1 }) =>
-        this.#logprobs[turn]?.slice(0, end - start),
-      );
-      const complete = logprobs.every((values) => values !== undefined);
-      return { ids: numbersOf(ids), spans, fork, logprobs: complete ? logprobs.flat() : null };
-    });
+    return tokenSegments(this.#conversation.segments, this.#logprobs);
   }
 
   /** What was sampled becomes part of the conversation. */
@@ -176,11 +166,4 @@ export class TokenDialogue implements Dialogue {
       firstTokenMs: reply.times.firstTokenMs,
     };
   }
-}
-
-/** Without what was put behind the model's last words and that no call has shown it. */
-function withoutUnseen({ ids, spans }: Segment): Pick<Segment, "ids" | "spans"> {
-  const last = spans.findLastIndex(({ kind }) => kind === "sampled");
-  if (last < 0) return { ids, spans };
-  return { ids: ids.slice(0, spans[last]?.end), spans: spans.slice(0, last + 1) };
 }

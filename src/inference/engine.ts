@@ -1,6 +1,6 @@
 import type { Network } from "../lib/network.ts";
 import type { EngineProfile } from "./engine-profile.ts";
-import type { SampledTokens } from "./generate.ts";
+import type { SampledTokens, WeightSpan } from "./generate.ts";
 
 /** A tool as the model sees it, in OpenAI's shape. */
 export type ToolSchema = {
@@ -94,8 +94,10 @@ export type ChatReply = {
   backendId?: string;
   /** For leave to make the calls that it took. Units: milliseconds. */
   waitedMs?: number;
-  /** What was announced when the call began. */
+  /** What was announced when the call began; of an answer with ids that of its last one. */
   weightVersion?: string | null;
+  /** Which of its ids are of which weights; empty where nobody knows. */
+  weightSpans?: WeightSpan[];
   /** Sampled before, in answers that were broken off and are no part of this one. At least so many. */
   lostTokens?: number;
   /** From an engine that is called by `chat_ids`: the ids of the same call. */

@@ -1,6 +1,7 @@
 import type { ChatReply, EngineClient } from "./engine.ts";
+import { weightSpansOf } from "./leased-tokens.ts";
 import { takeTurn } from "./leased-turn.ts";
-import type { Turns } from "./turn-gate.ts";
+import type { Lease, Turns } from "./turn-gate.ts";
 import { saltOf } from "./weight-salt.ts";
 
 /** So many answers of a turn may be broken off before it is given up. */
@@ -29,20 +30,22 @@ export function leasedChat(
         {
           ...job,
           contextTokens: () => null,
-          async call({ backend, weightVersion, stopped }, index, callSignal) {
+          async call(lease, index, callSignal) {
+            const { backend, weightVersion, stopped } = lease;
             const requestId = index === 0 ? request.requestId : `${request.requestId}.c${index}`;
             const either = AbortSignal.any([callSignal, stopped]);
-            const onPartial = (part: ChatReply) => {
-              lose({ ...part, weightVersion, backendId: backend.id });
+            const here = (answer: ChatReply) => {
+              return { ...answer, ...weightsOf(answer, lease), backendId: backend.id };
             };
+            const onPartial = (part: ChatReply) => lose(here(part));
             const asked = { ...request, ...saltOf(backend, weightVersion), requestId, onPartial };
-            const answer = await engine.chat(backend, asked, either);
+            const answer = here(await engine.chat(backend, asked, either));
             const { finishReason, promptTokens, completionTokens: sampled } = answer;
             const contextTokens = promptTokens === null ? null : promptTokens + (sampled ?? 0);
             const over = finishReason !== "abort" || ++brokenOff >= MAX_BROKEN_OFF;
             const usage = { contextTokens, sampledTokens: sampled ?? 0, load: null };
             if (!over) lose(answer);
-            return { reply: { ...answer, weightVersion }, over, usage };
+            return { reply: answer, over, usage };
           },
         },
         signal,
@@ -54,4 +57,11 @@ export function leasedChat(
       return { ...reply, ...turn, lostTokens };
     },
   };
+}
+
+/** By the engine's word or the announcement; a text alone has the version that was announced when it began. */
+function weightsOf({ tokens }: ChatReply, lease: Lease): Partial<ChatReply> {
+  if (!tokens) return { weightVersion: lease.weightVersion };
+  const weightSpans = weightSpansOf(tokens, lease) ?? [];
+  return { weightSpans, weightVersion: weightSpans.at(-1)?.version ?? null };
 }

@@ -154,7 +154,7 @@ class SampledSoFar {
     this.#ids.push(...tokenIds);
     if (logprobs === null) this.#logprobs = null;
     else this.#logprobs?.push(...logprobs);
-    this.#addSpans(spansOf(reply, lease), start);
+    this.#addSpans(weightSpansOf(reply, lease), start);
     this.#totalMs += reply.times.totalMs;
     this.#cachedTokens ??= reply.cachedTokens;
     this.#emptyCalls = tokenIds.length > 0 ? 0 : this.#emptyCalls + 1;
@@ -196,7 +196,10 @@ class SampledSoFar {
  * Which weights sampled which token. The engine knows best, where it names versions as they are announced;
  * without its word, what was announced when the call began, unless it changed since: then nobody knows.
  */
-function spansOf(reply: GenerateReply, lease: Lease): WeightSpan[] | null {
+export function weightSpansOf(
+  reply: Pick<GenerateReply, "weightSpans" | "tokenIds" | "weightVersion">,
+  lease: Pick<Lease, "weightVersion" | "reweighed">,
+): WeightSpan[] | null {
   const { weightSpans, tokenIds } = reply;
   const { weightVersion: announced } = lease;
   const ofEngine = reply.weightVersion;

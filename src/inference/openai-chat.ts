@@ -25,7 +25,7 @@ export function openAiChat(limits: RetryLimits = RETRY_LIMITS): EngineClient & D
       const ask = (sampling: Sampling) => {
         const body = bodyOf(backend, { ...request, sampling });
         const onPartial = (value: unknown, tokens: number) => {
-          const partial = readPartial(endpoint.shown, value);
+          const partial = readPartial(endpoint.shown, value, givesIds(backend));
           if (!partial) return;
           const completionTokens = partial.completionTokens ?? tokens;
           const durationMs = performance.now() - startMs;
@@ -46,9 +46,10 @@ export function openAiChat(limits: RetryLimits = RETRY_LIMITS): EngineClient & D
 }
 
 /** Why an answer was broken off matters more than a part of it that can't be read. */
-function readPartial(shown: string, value: unknown) {
+function readPartial(shown: string, value: unknown, hasIds: boolean) {
   try {
-    return { ...readChatReply(shown, value), finishReason: "abort" as const };
+    const reply = { ...readChatReply(shown, value), finishReason: "abort" as const };
+    return hasIds ? { ...reply, tokens: readChatTokens(shown, value) } : reply;
   } catch {
     return null;
   }

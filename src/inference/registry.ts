@@ -5,10 +5,11 @@ import { allowance, type Health, healthy } from "./balance/health.ts";
 import { type LengthEstimate, Lengths } from "./balance/lengths.ts";
 import { type BackendLoad, type PolicyName, place } from "./balance/placement.ts";
 import { isWorthMoving } from "./balance/relief.ts";
-import { fitsWhole, type Growing, hasRoom, held } from "./balance/room.ts";
+import { type Growing, hasRoom } from "./balance/room.ts";
 import { NO_THRASH, type Thrash } from "./balance/thrash.ts";
 import type { Backend } from "./engine.ts";
 import type { InBandLoad } from "./generate.ts";
+import { countWait, MemoryHolds } from "./memory-holds.ts";
 
 /** What becomes of the trajectories on a backend that gets no new ones. */
 export type Leaving = "finish" | "move";
@@ -70,10 +71,6 @@ export type Arrival = Pick<Trajectory, "jobId" | "ordinal" | "group"> & {
   preferredId: string | null;
 };
 
-/** Whose tool runs for longer has its context thrown out, rather than that others wait for it. */
-const LEFT_ALONE_MS = 30_000;
-/** When for so long none has begun, no more are expected. */
-const QUIET_MS = 30_000;
 /** Of an agent that edits code: some 17 turns of 300. Units: tokens. */
 const FIRST_GUESS = 5_000;
 
@@ -105,13 +102,8 @@ export class BackendRegistry {
   readonly #residents = new Map<string, Set<Trajectory>>();
   readonly #policy: PolicyName;
   readonly #moves: boolean;
-  readonly #moreToCome: () => boolean;
+  readonly #holds: MemoryHolds;
   readonly #clock: { nowMs(): number };
-  /** By backend, for as long as nothing changes: whose contexts its memory holds. */
-  readonly #held = new Map<string, Set<Trajectory>>();
-  #heldMs = 0;
-  /** When a trajectory last began. */
-  #begunMs = Number.NEGATIVE_INFINITY;
   #placements = 0;
 
   constructor(options: RegistryOptions = {}) {
@@ -119,8 +111,8 @@ export class BackendRegistry {
     this.#policy = policy;
     this.#moves = moves;
     this.#lengths = options.lengths ?? new Lengths(FIRST_GUESS, () => this.#sampledByLiving());
-    this.#moreToCome = options.moreToCome ?? (() => true);
     this.#clock = clock;
+    this.#holds = new MemoryHolds({ clock, moreToCome: options.moreToCome ?? (() => true) });
   }
 
   list(): Registered[] {
@@ -187,7 +179,7 @@ export class BackendRegistry {
     if (backendId === null) throw new Error("no backend to acquire; `available` tells before");
     const placed = { ...trajectory, backendId };
     this.#trajectories.set(given.jobId, placed);
-    this.#begunMs = unused.usedMs;
+    this.#holds.begun();
     return this.#enter(placed).backend;
   }
 
@@ -230,16 +222,18 @@ export class BackendRegistry {
 
   /** Whether its backend's memory holds its context; otherwise its next turn waits until there is room. */
   isHeld(trajectory: Trajectory): boolean {
-    const { kvTokens = null, contextTokens = 0 } = this.#entries.get(trajectory.backendId) ?? {};
-    if (kvTokens === null || fitsWhole(kvTokens, contextTokens)) return true;
-    const isIn = this.#heldOn(trajectory.backendId, kvTokens).has(trajectory);
-    if (!isIn && !trajectory.isOut) this.#putOut(trajectory);
-    return isIn;
+    const { backendId } = trajectory;
+    const { kvTokens = null, contextTokens = 0 } = this.#entries.get(backendId) ?? {};
+    const residents = this.#residents.get(backendId) ?? [];
+    const memory = { backendId, kvTokens, contextTokens, residents };
+    const isInside = this.#holds.isInside(trajectory, memory);
+    if (!isInside && !trajectory.isOut) this.#putOut(trajectory);
+    return isInside;
   }
 
   /** It wants a call, which it may have to wait for. */
   wants(trajectory: Trajectory): void {
-    this.#held.delete(trajectory.backendId);
+    this.#holds.changed(trajectory.backendId);
     trajectory.inUse = true;
     trajectory.usedMs = this.#clock.nowMs();
     trajectory.waitsSinceMs ??= trajectory.usedMs;
@@ -261,11 +255,7 @@ export class BackendRegistry {
 
   /** How long its turns have waited for leave, up to now. */
   waitedMs(trajectory: Trajectory): number {
-    if (trajectory.waitsSinceMs !== null) {
-      const nowMs = this.#clock.nowMs();
-      trajectory.waitedMs += nowMs - trajectory.waitsSinceMs;
-      trajectory.waitsSinceMs = nowMs;
-    }
+    countWait(trajectory, this.#clock.nowMs());
     return trajectory.waitedMs;
   }
 
@@ -313,32 +303,10 @@ export class BackendRegistry {
     return { contextTokens: contextTokens || firstContext, growthTokens };
   }
 
-  #heldOn(backendId: string, kvTokens: number): Set<Trajectory> {
-    const nowMs = this.#clock.nowMs();
-    if (nowMs !== this.#heldMs) this.#held.clear();
-    this.#heldMs = nowMs;
-    const known = this.#held.get(backendId);
-    if (known) return known;
-    const living = [...(this.#residents.get(backendId) ?? [])].filter(({ inUse, usedMs }) => {
-      return inUse || nowMs - usedMs <= LEFT_ALONE_MS;
-    });
-    for (const trajectory of living) this.waitedMs(trajectory);
-    const inside = held(kvTokens, living, this.#mayMoreCome());
-    this.#held.set(backendId, inside);
-    return inside;
-  }
-
-  /** Whether others are to begin, as far as that can be told: while some wait, or some have just begun. */
-  #mayMoreCome(): boolean {
-    return this.#moreToCome() || this.#clock.nowMs() - this.#begunMs < QUIET_MS;
-  }
-
   #putOut(trajectory: Trajectory): void {
     trajectory.isOut = true;
     const { jobId, backendId } = trajectory;
-    const reason = this.#mayMoreCome()
-      ? "it is to wait for elder ones, because more are to begin"
-      : "it is to wait for those that have sampled less, because no more are to begin";
+    const reason = this.#holds.order;
     const cause = `contexts have outgrown the memory of ${backendId}`;
     const nothing = { scores: [], excluded: [] };
     const same = { backendId, from: backendId };
@@ -413,7 +381,7 @@ export class BackendRegistry {
   }
 
   #count({ backendId, contextTokens, expectedTokens }: Trajectory, sign: 1 | -1): void {
-    this.#held.delete(backendId);
+    this.#holds.changed(backendId);
     const entry = this.#entries.get(backendId);
     if (!entry) return;
     entry.live += sign;

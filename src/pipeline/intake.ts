@@ -142,7 +142,7 @@ function newAmong(
   own: Bodies,
 ): Set<Submission> {
   const fresh = new Set<Submission>();
-  for (const [index, submission] of submissions.entries()) {
+  for (const submission of submissions) {
     if (submission.madeId) {
       fresh.add(submission);
       continue;
@@ -152,7 +152,7 @@ function newAmong(
     if (known === null) fresh.add(submission);
     else if (known !== submission.row.bodySha256) {
       throw new ServiceError("id_conflict", `rollout "${id}" exists with another body`, {
-        field: `rollouts[${index}].id`,
+        field: submission.place ? `${submission.place}.id` : "id",
         mend: "use a new id for a new rollout",
       });
     }

@@ -117,8 +117,11 @@ export type ActiveJob = {
   killed: boolean;
 };
 
-/** `madeId`: the id is the service's own, so no other job has it. */
-export type Submission = { job: NewJob; row: NewRow; madeId?: boolean };
+/**
+ * `madeId`: the id is the service's own, so no other job has it. `place`: how an error names it, such as
+ * `rollouts[2]`; absent where it is a request's only one.
+ */
+export type Submission = { job: NewJob; row: NewRow; madeId?: boolean; place?: string };
 export type Submitted = { id: string; created: boolean };
 /** `job` as it was accepted; null for one that had been before. */
 export type Accepted = Submitted & { job: Job | null };

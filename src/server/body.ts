@@ -1,18 +1,39 @@
 import { ServiceError } from "../errors.ts";
 import { expectJsonBody } from "./body-type.ts";
 
+/** What goes through a value goes into its depth, and the stack of calls has an end. */
+const MAX_DEPTH = 256;
+
 const UTF8 = new TextDecoder("utf-8", { fatal: true });
 
 /** Reads a JSON body of bounded size. @throws ServiceError `unsupported_body`, `body_too_large`, `bad_json` */
 export async function readJson(request: Request, maxBytes: number): Promise<unknown> {
   expectJsonBody(request.headers);
-  const text = await readText(request, maxBytes);
+  const body = parseJson(await readText(request, maxBytes));
+  if (isDeeper(body, MAX_DEPTH)) {
+    const message = `the body has more than ${MAX_DEPTH} lists and objects within each other`;
+    throw new ServiceError("bad_json", message, { field: "body" });
+  }
+  return body;
+}
+
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
     const message = `the body is not valid JSON: ${(error as Error).message}`;
     throw new ServiceError("bad_json", message, { field: "body" });
   }
+}
+
+function isDeeper(value: unknown, depth: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  if (depth === 0) return true;
+  if (Array.isArray(value)) return value.some((item) => isDeeper(item, depth - 1));
+  for (const name in value) {
+    if (isDeeper((value as Record<string, unknown>)[name], depth - 1)) return true;
+  }
+  return false;
 }
 
 async function readText(request: Request, maxBytes: number): Promise<string> {

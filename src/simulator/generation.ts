@@ -75,7 +75,9 @@ async function generate(
   const promptIds = idsOf(asking, tokenizer);
   const messages = "messages" in asking.prompt ? asking.prompt.messages : null;
   const prompt = { ids: promptIds, messages };
-  const understood = understand(prompt, tokenizer);
+  // What a service asks to find out how an engine is called is in no script.
+  const isProbe = request.headers.get("x-request-id")?.startsWith("probe.") === true;
+  const understood = isProbe ? { chat: null, turn: null } : understand(prompt, tokenizer);
   const fault = serving.faultSource.next(number, understood.turn);
   if (fault) serving.requests.faults++;
   if (fault?.kind === "status") return statusFault(fault);

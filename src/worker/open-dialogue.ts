@@ -40,7 +40,7 @@ type OpenOptions = CallOptions &
 
 /**
  * A conversation with the rollout's backend: by token ids where the backend takes them and its model folder
- * is known, or it renders and tokenises itself; as text otherwise.
+ * is known, or it renders and tokenises itself; as text otherwise, with the ids that the engine tells of each call.
  *
  * @throws ServiceError `tokens_unavailable`, `model_folder_invalid`, `template_refused`
  */
@@ -56,7 +56,7 @@ export async function openDialogue(engines: Engines, options: OpenOptions): Prom
     const engine = leasedTokens(engines.tokens, turns, job);
     return TokenDialogue.open(prompt, { ...rest, backend, model, engine }, signal);
   }
-  if (mode === "exact") {
+  if (mode === "exact" && backend.profile?.rung !== "chat_ids") {
     const message = `backend "${backend.id}" can't give exact token ids: ${missing}`;
     const mend = "add the backend with --model-dir, on an engine that generates from token ids";
     throw new ServiceError("tokens_unavailable", message, { mend });
@@ -68,7 +68,7 @@ export async function openDialogue(engines: Engines, options: OpenOptions): Prom
     throw new ServiceError("tokens_unavailable", message, { mend });
   }
   const engine = leasedChat(engines.chat, turns, job);
-  return new TextDialogue(prompt, { ...rest, backend, engine });
+  return new TextDialogue(prompt, { ...rest, backend, engine, keepIds: mode !== "text" });
 }
 
 function whatIsMissing({ profile, modelDir }: Backend): string | null {

@@ -12,8 +12,12 @@ import { tempDir } from "../support/temp-dir.ts";
 
 const cell = (code: string) => turn("execute_ipython_cell", { code });
 
+/** Prints another line each time. */
+const FLEETING =
+  "import tempfile, time, uuid; print(tempfile.mkdtemp(), time.time(), uuid.uuid4(), object())";
+
 /** What each turn prints depends on what the session has kept of those before; half of the rollouts are right. */
-const TURNS = [cell("x = 20"), cell("x += 1; print(x)"), cell("print(x * 2)")];
+const TURNS = [cell("x = 20"), cell(`x += 1; print(x); ${FLEETING}`), cell("print(x * 2)")];
 const SCRIPTS = [
   {
     match: "paused",

@@ -11,7 +11,7 @@ beforeAll(async () => {
 
 afterAll(() => tally[Symbol.asyncDispose]());
 
-/** The result lines of `rolloutd run` on these rows, with the exit code. */
+/** The result lines of `rolloutd run` on these rows, in the rows' order, with the exit code. */
 async function runRows(rows: object[], flags: string[]) {
   using dir = tempDir();
   const file = dir.file("rows.jsonl");
@@ -27,7 +27,8 @@ async function runRows(rows: object[], flags: string[]) {
   const results = stdout
     .split("\n")
     .filter((line) => line !== "")
-    .map((line) => JSON.parse(line));
+    .map((line) => JSON.parse(line))
+    .toSorted((a, b) => a.row - b.row || a.sample - b.sample);
   if (results.length === 0) throw new Error(stderr);
   return { exitCode, results };
 }

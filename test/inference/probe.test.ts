@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { probeBackend } from "../../src/inference/probe.ts";
+import { parsePolicy } from "../../src/simulator/policy.ts";
 import { startSimulator } from "../../src/simulator/simulator.ts";
 import { failureOf } from "./chat-setup.ts";
 import { httpReply, rawEngine } from "./raw-engine.ts";
@@ -57,4 +58,14 @@ test("a probe leaves no connection behind, and can be aborted", async () => {
   const probe = probeBackend(engine.url, { timeoutMs: 5_000, signal: controller.signal });
   controller.abort(reason);
   expect(await probe.catch((error) => error)).toBe(reason);
+});
+
+test("a scripted engine that tells ids with its chats is found to, whatever its script", async () => {
+  const script = JSON.stringify({ match: "six", variants: [[{ content: "42" }]] });
+  const policy = parsePolicy(script, "p");
+  await using simulator = await startSimulator({ policy, wire: "vllm" });
+  const signal = new AbortController().signal;
+  const options = { engine: "openai", timeoutMs: 5_000, signal } as const;
+  const { profile } = await probeBackend(simulator.url, options);
+  expect([profile.rung, profile.logprobs]).toEqual(["chat_ids", true]);
 });

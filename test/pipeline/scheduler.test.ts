@@ -172,7 +172,8 @@ describe("submitting", () => {
       { id: "a", created: false, job: null },
       { id: "b", created: true },
     ]);
-    const conflict = t.scheduler.submit([submission("c"), submission("a", { body: "y" })]);
+    const taken = { ...submission("a", { body: "y" }), place: "rollouts[1]" };
+    const conflict = t.scheduler.submit([submission("c"), taken]);
     expect(await conflict.catch((error) => [error.code, error.field])).toEqual([
       "id_conflict",
       "rollouts[1].id",

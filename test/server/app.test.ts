@@ -26,7 +26,8 @@ describe("submitting", () => {
 
   test("every kind of bad request is a typed error that names the field", async () => {
     await using t = setup();
-    const nested = `${'{"instance":'.repeat(5000)}1${"}".repeat(5000)}`;
+    const nested = (depth: number) =>
+      `{"instance":{"data_source":"echo","x":${"[".repeat(depth)}${"]".repeat(depth)}}}`;
     expect(await t.refusal("{")).toEqual([400, "bad_json", "body"]);
     expect(await t.refusal("")).toEqual([400, "bad_json", "body"]);
     expect(await t.refusal([])).toEqual([400, "invalid_field", "body"]);
@@ -69,7 +70,10 @@ describe("submitting", () => {
       "body_too_large",
       "body",
     ]);
-    expect((await t.refusal(nested))[0]).toBeOneOf([400, 413]);
+    for (const depth of [255, 4900]) {
+      expect(await t.refusal(nested(depth))).toEqual([400, "bad_json", "body"]);
+    }
+    expect((await t.refusal(nested(254)))[0]).toBe(201);
   });
 
   test("a refused request costs no other rollout anything, not even in the same body", async () => {
@@ -89,7 +93,10 @@ describe("submitting", () => {
     await using t = setup();
     await t.send("POST", "/v1/rollouts", { id: "a", ...ECHO });
     const other = { id: "a", instance: { data_source: "echo", reward: 0 } };
-    expect(await t.refusal(other)).toEqual([422, "id_conflict", "rollouts[0].id"]);
+    expect(await t.refusal(other)).toEqual([422, "id_conflict", "id"]);
+    expect(await t.refusal({ rollouts: [ECHO, other] })).toEqual([
+      ...[422, "id_conflict", "rollouts[1].id"],
+    ]);
   });
 
   test("a body in chunks is bounded as one with a length is", async () => {

@@ -16,7 +16,6 @@ function open(rung: Rung, mode: TokenMode, folder: Partial<Backend> = {}) {
 
 test.each([
   ["chat", { modelDir: "/m" }, "it takes messages only"],
-  ["chat_ids", { modelDir: "/m" }, "it takes messages only"],
   ["completions", {}, "its model folder is not known, and it has no routes"],
   ["prorl_generate", {}, "its model folder is not known, and it has no routes"],
 ] as const)("exact ids are refused by %s with %j", async (rung, folder, why) => {
@@ -39,4 +38,8 @@ test("one that takes ids only is not asked by messages, which it would not know"
       ...["tokens_unavailable", "add the backend with --model-dir, and ask for no text"],
     ]);
   }
+});
+
+test("one that tells its ids with each chat is good enough for exact ids", async () => {
+  expect((await open("chat_ids", "exact")).segments()).toBeNull();
 });

@@ -30,7 +30,9 @@ export type ForkReason =
   /** The messages were replaced, as by compaction or an edit. */
   | "messages_replaced"
   /** The tools or the template's variables changed. */
-  | "tools_changed";
+  | "tools_changed"
+  /** The engine makes the prompts, and this one does not go on from the ids before. */
+  | "prompt_differs";
 
 /** Why a segment is not the continuation of the one before it. */
 export type Fork = {

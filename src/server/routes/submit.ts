@@ -17,13 +17,13 @@ export function submitRoutes(parts: ServerParts) {
 
   app.post("/", async (c) => {
     const { requests, single, waitMs, dryRun } = await readSubmit(c, parts.maxBodyBytes);
-    const submissions = requests.map((request, index) =>
-      inField(single ? "" : `rollouts[${index}]`, () => {
-        const submission = parts.accept(request);
-        submission.row.client = c.env.client;
-        return submission;
-      }),
-    );
+    const submissions = requests.map((request, index) => {
+      const place = single ? "" : `rollouts[${index}]`;
+      const submission = inField(place, () => parts.accept(request));
+      submission.row.client = c.env.client;
+      submission.place = place;
+      return submission;
+    });
     if (dryRun) {
       const rollouts = scheduler.dryRun(submissions);
       return single

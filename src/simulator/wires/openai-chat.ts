@@ -87,8 +87,8 @@ function logprobsOf({ sampled, tokenizer }: Told) {
   }));
 }
 
-export function saidBy({ said }: Told): Said {
-  return said ?? { content: "", toolCalls: [], finishReason: "stop" };
+export function saidBy({ said, sampled }: Told): Said {
+  return said ?? { content: "", toolCalls: [], finishReason: sampled.finish };
 }
 
 export function toolCallsOf({ toolCalls }: Said, turn: number) {
