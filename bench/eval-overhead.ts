@@ -35,7 +35,7 @@ export async function evalOverhead(): Promise<void> {
       await sandbox.exec(command, options);
       commands.push(performance.now() - commandMs);
       const endMs = performance.now();
-      await endSandbox(handle, { graceMs: 0 });
+      await endSandbox(handle);
       evaluations.push(evaluatedMs + performance.now() - endMs);
     }
     const added = evaluations.map((ms, index) => ms - (commands[index] ?? 0));

@@ -39,7 +39,7 @@ async function measure(
     const pids = [starterPid, ...descendantsOf(starterPid)];
     return pids.reduce((sum, pid) => sum + (proportionalBytes(pid) ?? 0), 0) / MB;
   });
-  await Promise.all(handles.map((handle) => endSandbox(handle, { graceMs: 0 })));
+  await Promise.all(handles.map((handle) => endSandbox(handle)));
   const p50 = percentile(each, 0.5);
   print({
     bench: "sandbox-density",

@@ -24,7 +24,7 @@ export async function sandboxSoak(): Promise<void> {
     const sandbox = await attachSandbox(handle);
     const shell = await sandbox.shell();
     await shell.run("seq 10000; head -c 100000 /dev/zero >file", EXEC);
-    const { removed } = await endSandbox(handle, { graceMs: 0 });
+    const { removed } = await endSandbox(handle);
     await removed;
     times.push(performance.now() - startMs);
   };

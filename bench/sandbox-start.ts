@@ -53,7 +53,7 @@ class Started {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all(this.#handles.map((handle) => endSandbox(handle, { graceMs: 0 })));
+    await Promise.all(this.#handles.map((handle) => endSandbox(handle)));
   }
 }
 

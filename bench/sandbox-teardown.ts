@@ -58,7 +58,7 @@ async function measure(
       sandbox.exec(argv, { ...EXEC, timeoutMs: 600_000 }).catch(() => {});
     if (commands.length > 0) await Bun.sleep(SETTLE_MS);
     const startMs = performance.now();
-    const { clean } = await endSandbox(handle, { graceMs: 0 });
+    const { clean } = await endSandbox(handle);
     if (!clean) throw new Error(`a sandbox of ${name} left something behind`);
     times.push(performance.now() - startMs);
   });

@@ -129,7 +129,7 @@ async function oneSandbox(config: Config): Promise<Finding> {
       const mend = "name an image with --image to try that one";
       return { check, status: "note", detail: `${detail}; without an image`, mend };
     } finally {
-      await endSandbox(handle, { graceMs: 0 });
+      await endSandbox(handle);
     }
   } catch (error) {
     return problem(check, error);

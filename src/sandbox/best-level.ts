@@ -61,7 +61,7 @@ export class BestLevel {
     try {
       // Of nobody's job: several may wait for it.
       const handle = await this.#startAt(level, spec, new AbortController().signal);
-      await endSandbox(handle, { graceMs: 0 });
+      await endSandbox(handle);
       return null;
     } catch (error) {
       if (error instanceof StarterExited) return error.message;

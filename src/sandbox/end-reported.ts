@@ -6,7 +6,7 @@ import type { SandboxHandle } from "./sandbox.ts";
 export async function endReported(handle: SandboxHandle, log: Log): Promise<void> {
   const { id } = handle;
   try {
-    const { clean, survivors, removed } = await endSandbox(handle, { graceMs: 0 });
+    const { clean, survivors, removed } = await endSandbox(handle);
     if (!clean) log.error("a sandbox left processes behind", { sandbox: id, survivors });
     removed.catch((error) => {
       log.error("a sandbox's files could not be deleted", { sandbox: id, why: String(error) });

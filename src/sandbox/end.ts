@@ -87,11 +87,7 @@ function sessionMembers(
  * Ends a sandbox and proves it: no process, no mount, no socket, no folder. Works from any thread; when
  * several end it at once, one does the work and the others wait. Does not throw for what it can't kill.
  */
-export async function endSandbox(
-  handle: SandboxHandle,
-  options: { graceMs: number },
-): Promise<EndReport> {
-  if (options.graceMs > 0) await askToEnd(handle, options.graceMs);
+export async function endSandbox(handle: SandboxHandle): Promise<EndReport> {
   const between = goBetween(handle);
   const followers = killKnown(handle);
   if (!claimEnd(handle.dir)) return await endedByOther(handle);
@@ -153,13 +149,6 @@ export function dropImageLock(handle: SandboxHandle): void {
   const { imageLock } = handle;
   if (imageLock && fdIdentity(imageLock.fd) === imageLock.file) closeFd(imageLock.fd);
   delete handle.imageLock;
-}
-
-async function askToEnd(handle: SandboxHandle, graceMs: number): Promise<void> {
-  if (!isRunning(handle.holderPid, handle.holderStartTime)) return;
-  for (const pid of descendantsOf(handle.holderPid)) killProcess(pid, "SIGTERM");
-  // Reaped, and not only dead: then PID 1 knows of their end and has told it.
-  await until(graceMs, () => descendantsOf(handle.holderPid).length === 0);
 }
 
 async function endedByOther(handle: SandboxHandle): Promise<EndReport> {

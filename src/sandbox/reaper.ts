@@ -37,7 +37,7 @@ export async function reapSandboxes(root: string): Promise<Reaped> {
       rmSync(join(dir, ENDED_FILE), { force: true });
       // The descriptor was the predecessor's.
       const handle = { ...record.handle, dir, controlFd: -1 };
-      const { survivors, removed } = await endSandbox(handle, { graceMs: 0 });
+      const { survivors, removed } = await endSandbox(handle);
       reaped.survivors.push(...survivors);
       // Two that remove the same tree can get in each other's way; what it could not remove is ours below.
       await removed.catch(() => {});

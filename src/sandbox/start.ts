@@ -65,7 +65,7 @@ export async function startSupervisor(
     writeRecord(record);
     return handle;
   } catch (error) {
-    await endSandbox(handle, { graceMs: 0 });
+    await endSandbox(handle);
     throw error;
   }
 }

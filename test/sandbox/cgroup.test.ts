@@ -87,7 +87,7 @@ describe("on a folder that looks like a cgroup", () => {
     expect(watch.crossed.reason).toMatchObject({ code: "oom" });
     expect(watch.crossed.reason.message).toContain("had 4711 bytes of memory");
     expect(has("cgroup.kill")).toBe("1");
-    const ended = endSandbox(handle, { graceMs: 0 });
+    const ended = endSandbox(handle);
     rmSync(group, { recursive: true });
     expect(await ended).toMatchObject({ clean: true });
   });
@@ -109,7 +109,7 @@ describe("on a folder that looks like a cgroup", () => {
     using t = setup();
     await using bundle = await sandboxes("bubblewrap", { cgroups: t.own });
     const handle = await bundle.start();
-    expect(await endSandbox(handle, { graceMs: 0 })).toMatchObject({ clean: false, survivors: [] });
+    expect(await endSandbox(handle)).toMatchObject({ clean: false, survivors: [] });
   });
 
   test("a group that can't be made fails the start", async () => {

@@ -97,7 +97,7 @@ export async function setup(
     start,
     open: async (changes) => await attachSandbox(await start(changes)),
     async [Symbol.asyncDispose]() {
-      const ends = handles.map((handle) => endSandbox(handle, { graceMs: 0 }));
+      const ends = handles.map((handle) => endSandbox(handle));
       await Promise.all((await Promise.all(ends)).map((report) => report.removed));
       await removeTree(dataDir);
     },

@@ -39,7 +39,7 @@ function serverOf(handle: SandboxHandle): number {
 const isSleep = (pid: number) => readFileSync(`/proc/${pid}/comm`, "utf8") === "sleep\n";
 
 async function expectCleanEnd(handle: SandboxHandle): Promise<void> {
-  const { clean, survivors, removed } = await endSandbox(handle, { graceMs: 0 });
+  const { clean, survivors, removed } = await endSandbox(handle);
   await removed;
   const left = await leftovers(handle);
   expect({ clean, survivors, left }).toEqual({ clean: true, survivors: [], left: [] });

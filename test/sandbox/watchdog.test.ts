@@ -60,7 +60,7 @@ describe.each(DRIVERS)("%s:", (driver) => {
         sandbox.exec(argv, { ...EXEC, timeoutMs: 60_000 }).catch(() => {});
         await waitFor(() => watch.crossed.aborted, "the watchdog to end it");
         await waitFor(() => sandbox.died.aborted, "its processes to be killed");
-        const { clean } = await endSandbox(sandbox.handle, { graceMs: 0 });
+        const { clean } = await endSandbox(sandbox.handle);
         const left = await leftovers(sandbox.handle);
         const { code, message } = watch.crossed.reason;
         return { code, message, clean, left, folder: existsSync(sandbox.handle.dir) };
@@ -145,7 +145,7 @@ time.sleep(100)`;
   test("a sandbox within its limits is left alone, and its watch ends with it", async () => {
     await using it = await watched({});
     expect(await it.sandbox.exec(["echo", "fine"], EXEC)).toMatchObject({ stdout: "fine\n" });
-    await endSandbox(it.sandbox.handle, { graceMs: 0 });
+    await endSandbox(it.sandbox.handle);
     expect(it.watch.crossed.reason).toBeUndefined();
   });
 });

@@ -29,7 +29,7 @@ async function warmed() {
   const parts = { settings, driver: bundle.driver, images: { acquire } };
   const warm = await warmUp({ type: "warm_up", id: "warm.1", image: "" }, parts);
   if (warm === null) throw new Error("the warm sandbox did not start");
-  const end = async (handle: SandboxHandle) => void (await endSandbox(handle, { graceMs: 0 }));
+  const end = async (handle: SandboxHandle) => void (await endSandbox(handle));
   return {
     bundle,
     warm,

@@ -49,7 +49,7 @@ export function lifetimeTests(setup: Setup): void {
     await sandbox.exec(DAEMONISE, EXEC);
     const alive = processes(sandbox.handle.holderPid);
     expect(alive().length).toBeGreaterThan(1);
-    const { clean, survivors } = await endSandbox(sandbox.handle, { graceMs: 0 });
+    const { clean, survivors } = await endSandbox(sandbox.handle);
     expect({ clean, survivors, alive: alive() }).toEqual({ clean: true, survivors: [], alive: [] });
   });
 
@@ -60,7 +60,7 @@ export function lifetimeTests(setup: Setup): void {
     await sandbox.python({ startTimeoutMs: 20_000 });
     await sandbox.shell();
     const { handle } = sandbox;
-    const { removed } = await endSandbox(handle, { graceMs: 0 });
+    const { removed } = await endSandbox(handle);
     await removed;
     expect(await leftovers(handle)).toEqual([]);
     expect(readdirSync(dirname(handle.dir))).toEqual([".trash"]);
@@ -95,33 +95,19 @@ export function lifetimeTests(setup: Setup): void {
   test("several ends at once all find it clean", async () => {
     await using bundle = await setup();
     const handle = await bundle.start();
-    const ends = [1, 2, 3].map(() => endSandbox(handle, { graceMs: 0 }));
+    const ends = [1, 2, 3].map(() => endSandbox(handle));
     const clean = (await Promise.all(ends)).map((report) => report.clean);
     expect(clean).toEqual([true, true, true]);
-    expect(await endSandbox(handle, { graceMs: 0 })).toMatchObject({ clean: true });
+    expect(await endSandbox(handle)).toMatchObject({ clean: true });
   });
 
   test("a late end does not close a descriptor that took the number over", async () => {
     await using bundle = await setup();
     const first = await bundle.start();
-    await endSandbox(first, { graceMs: 0 });
+    await endSandbox(first);
     const second = await bundle.start();
-    await endSandbox({ ...first, dir: second.dir, controlFd: second.controlFd }, { graceMs: 0 });
+    await endSandbox({ ...first, dir: second.dir, controlFd: second.controlFd });
     expect(fdIdentity(second.controlFd)).toBe(second.controlSocket);
-  });
-
-  test("the end asks commands to end first and waits its grace for them", async () => {
-    await using bundle = await setup();
-    const sandbox = await bundle.open();
-    const listener = sandbox.exec(
-      ["sh", "-c", "trap 'echo asked; exit 7' TERM; echo ready; while :; do sleep 0.05; done"],
-      EXEC,
-    );
-    await waitFor(() => descendantsOf(sandbox.handle.holderPid).length > 1, "the command");
-    await waitFor(async () => (await sandbox.exec(["true"], EXEC)).exitCode === 0, "an answer");
-    const ended = endSandbox(sandbox.handle, { graceMs: 10_000 });
-    expect(await listener).toMatchObject({ stdout: "ready\nasked\n", exitCode: 7 });
-    expect(await ended).toMatchObject({ clean: true });
   });
 
   test("a kill is told to the attached thread and ends what waits there", async () => {
@@ -145,7 +131,7 @@ export function lifetimeTests(setup: Setup): void {
   test("an ended sandbox cannot be attached to", async () => {
     await using bundle = await setup();
     const handle = await bundle.start();
-    await endSandbox(handle, { graceMs: 0 });
+    await endSandbox(handle);
     expect(await failure(attachSandbox(handle))).toMatchObject({ code: "sandbox_died" });
   });
 
@@ -158,7 +144,7 @@ export function lifetimeTests(setup: Setup): void {
       setTimeout(() => abort.abort(new Error("cancelled")), delayMs);
       const result = await outcome;
       if (result instanceof Error) expect(result.message).toBe("cancelled");
-      else await endSandbox(result, { graceMs: 0 });
+      else await endSandbox(result);
     }
     const aborted = bundle.driver.start(bundle.spec(), AbortSignal.abort(new Error("before")));
     expect((await failure(aborted)).message).toBe("before");
@@ -173,7 +159,7 @@ export function lifetimeTests(setup: Setup): void {
       await bundle.start({ id: "job.1" }),
       await bundle.start({ id: "job.10" }),
     ];
-    await endSandbox(ended as SandboxHandle, { graceMs: 0 });
+    await endSandbox(ended as SandboxHandle);
     for (const { holderPid, holderStartTime } of others) {
       expect(isRunning(holderPid, holderStartTime)).toBe(true);
     }
