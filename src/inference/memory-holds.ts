@@ -1,5 +1,5 @@
 import { fitsWhole, held } from "./balance/room.ts";
-import type { Trajectory } from "./registry.ts";
+import type { Trajectory } from "./live-trajectory.ts";
 
 /** Whose tool runs for longer has its context thrown out, rather than that others wait for it. */
 const LEFT_ALONE_MS = 30_000;

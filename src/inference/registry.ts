@@ -1,75 +1,13 @@
-import type { Admission } from "./balance/admission.ts";
 import { type Decision, DecisionLog } from "./balance/decision-log.ts";
 import { ContextGrowth } from "./balance/growth.ts";
-import { allowance, type Health, healthy } from "./balance/health.ts";
 import { type LengthEstimate, Lengths } from "./balance/lengths.ts";
-import { type BackendLoad, type PolicyName, place } from "./balance/placement.ts";
+import { type PolicyName, place } from "./balance/placement.ts";
 import { isWorthMoving } from "./balance/relief.ts";
 import { type Growing, hasRoom } from "./balance/room.ts";
-import { NO_THRASH, type Thrash } from "./balance/thrash.ts";
 import type { Backend } from "./engine.ts";
-import type { InBandLoad } from "./generate.ts";
+import { type Arrival, newcomer, type Trajectory } from "./live-trajectory.ts";
 import { countWait, MemoryHolds } from "./memory-holds.ts";
-
-/** What becomes of the trajectories on a backend that gets no new ones. */
-export type Leaving = "finish" | "move";
-
-export type Registered = {
-  backend: Backend;
-  /** Whether new trajectories may come; otherwise what those that are there do. */
-  leaving: Leaving | null;
-  removed: boolean;
-  sameNode: boolean;
-  health: Health;
-  /** Its answers say that it is another engine than its probe found; it is probed before it goes on. */
-  suspect: boolean;
-  /** When such a probe last ended. */
-  provenMs: number;
-  /** Trajectories that live on it, and the sums over them. */
-  live: number;
-  contextTokens: number;
-  expectedTokens: number;
-  assigned: number;
-  /** Turns of ours that it works on. */
-  turns: number;
-  /** As its replies or its metrics last had it. */
-  engine: InBandLoad | null;
-  kvUse: number | null;
-  /** Its memory for keys and values; null where it does not say. */
-  kvTokens: number | null;
-  /** How many turns it may have at once. */
-  admission: Admission;
-  thrash: Thrash;
-  /** When trajectories left because of it. */
-  leftAtMs: number[];
-};
-
-export type Trajectory = {
-  readonly jobId: string;
-  readonly ordinal: number;
-  readonly group: string | null;
-  backendId: string;
-  /** Of its first prompt. */
-  firstContext: number;
-  contextTokens: number;
-  sampledTokens: number;
-  expectedTokens: number;
-  /** Calls on this backend. */
-  turnsHere: number;
-  /** Whether it wants or has a call, and when that was last so. */
-  inUse: boolean;
-  usedMs: number;
-  /** Whether its turn waits for room in its backend's memory. */
-  isOut: boolean;
-  /** How long its turns have waited up to `waitsSinceMs`, since when one waits; null where none does. */
-  waitedMs: number;
-  waitsSinceMs: number | null;
-};
-
-/** A trajectory that needs a backend. `preferredId` is where it was before a restart. */
-export type Arrival = Pick<Trajectory, "jobId" | "ordinal" | "group"> & {
-  preferredId: string | null;
-};
+import { closedBecause, type Leaving, loadOf, type Registered, registered } from "./registered.ts";
 
 /** Of an agent that edits code: some 17 turns of 300. Units: tokens. */
 const FIRST_GUESS = 5_000;
@@ -132,23 +70,7 @@ export class BackendRegistry {
   /** A new one, or the same one anew: with its trajectories, but without its past. */
   add(backend: Backend): void {
     const known = this.#entries.get(backend.id);
-    const { live, contextTokens, expectedTokens, turns } = known ?? NOTHING;
-    this.#entries.set(backend.id, {
-      ...{ backend, live, contextTokens, expectedTokens, turns },
-      leaving: null,
-      removed: false,
-      sameNode: isLocal(backend.url),
-      health: healthy(this.#clock.nowMs()),
-      suspect: false,
-      provenMs: Number.NEGATIVE_INFINITY,
-      assigned: 0,
-      engine: null,
-      kvUse: null,
-      kvTokens: null,
-      thrash: NO_THRASH,
-      leftAtMs: [],
-      admission: { limit: Number.POSITIVE_INFINITY, reached: false, rest: 0 },
-    });
+    this.#entries.set(backend.id, registered(backend, this.#clock.nowMs(), known));
   }
 
   /** No new trajectories from now on. False where there is none of that id. */
@@ -169,10 +91,7 @@ export class BackendRegistry {
 
   acquire({ preferredId, ...given }: Arrival): Backend {
     const expectedTokens = this.#lengths.expectedAfter(0, given.jobId);
-    const nothing = { firstContext: 0, contextTokens: 0, sampledTokens: 0, turnsHere: 0 };
-    const unused = { inUse: false, usedMs: this.#clock.nowMs(), isOut: false };
-    const unwaited = { waitedMs: 0, waitsSinceMs: null };
-    const trajectory = { ...given, ...nothing, ...unused, ...unwaited, expectedTokens };
+    const trajectory = newcomer(given, expectedTokens, this.#clock.nowMs());
     const preferred = preferredId === null ? undefined : this.#entries.get(preferredId);
     const stays = preferred && this.#closedBecause(preferred) === null;
     const backendId = stays ? preferred.backend.id : this.#choose(trajectory, null, null, []);
@@ -394,29 +313,4 @@ export class BackendRegistry {
     this.#entries.delete(backend.id);
     this.#residents.delete(backend.id);
   }
-}
-
-const NOTHING = { live: 0, contextTokens: 0, expectedTokens: 0, turns: 0 };
-
-function loadOf(entry: Registered, siblings: number): BackendLoad {
-  const { backend, live, contextTokens, expectedTokens, kvUse, sameNode, assigned } = entry;
-  const inEngine = entry.engine === null ? 0 : entry.engine.running + entry.engine.waiting;
-  return {
-    ...{ id: backend.id, live, contextTokens, expectedTokens, kvUse, sameNode, assigned },
-    foreign: Math.max(0, inEngine - entry.turns),
-    siblings,
-  };
-}
-
-/** Why it takes no new trajectory; null where it does. */
-function closedBecause({ removed, leaving, health, live }: Registered): string | null {
-  if (removed) return "it was removed";
-  if (leaving !== null) return "it is drained";
-  if (health.state === "ejected") return `it is not healthy: ${health.why}`;
-  return live < allowance(health) ? null : "it is tried with a few trajectories first";
-}
-
-function isLocal(url: string): boolean {
-  const host = new URL(url).hostname.replace(/^\[|\]$/g, "");
-  return host === "localhost" || host === "::1" || host.startsWith("127.");
 }
