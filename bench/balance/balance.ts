@@ -97,22 +97,8 @@ function seedsOf({ perBackend, backends }: Case): number[] {
 function batch(what: string, given: Case): void {
   const seeds = seedsOf(given);
   const ours = played(given, OURS, seeds);
-  const ofBound = ours.map(({ makespanMs, boundMs }) => makespanMs / boundMs);
-  line(`${what}: least-work`, ofBound, {
-    unit: "times the lower bound (the longest rollout, or all work over all backends)",
-    against:
-      "the bound that no schedule can beat, proven with memory and tools: times the lower bound",
-    ratio: mean(ours.map(({ provableMs, boundMs }) => provableMs / boundMs)),
-    target: "within 10 % of the bound",
-    met: mean(ofBound) <= 1.1,
-  });
+  ownFigures(what, ours);
   const known = oracle(what, given, ours, seeds);
-  const hits = ours.map(({ hitShare, perfectShare }) => hitShare / perfectShare);
-  line(`${what}: prefix cache`, hits, {
-    unit: "of the hits of perfect affinity",
-    target: "at least 0.95",
-    met: Math.min(...hits) >= 0.95,
-  });
   const stay = { ...OURS, moves: false };
   against(`${what}: against least-work without moves`, ours, played(given, stay, seeds));
   for (const policy of RIVALS) {

@@ -1,6 +1,7 @@
 import type { LengthEstimate } from "../../src/inference/balance/lengths.ts";
 import type { PolicyName } from "../../src/inference/balance/placement.ts";
-import { BackendRegistry, type Trajectory } from "../../src/inference/registry.ts";
+import type { Trajectory } from "../../src/inference/live-trajectory.ts";
+import { BackendRegistry } from "../../src/inference/registry.ts";
 import type { EngineModel } from "../../src/simulator/engine-model.ts";
 import { EventQueue } from "./event-queue.ts";
 import { type Rollout, sampledTokens } from "./rollouts.ts";

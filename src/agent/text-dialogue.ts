@@ -66,7 +66,7 @@ export class TextDialogue implements Dialogue {
   #take(reply: ChatReply): ModelTurn {
     this.messages.push(reply.message);
     const { message, finishReason, durationMs, tokens } = reply;
-    if (tokens) this.#see({ ...tokens, ids: tokens.tokenIds });
+    if (tokens) this.#seen?.add({ ...tokens, ids: tokens.tokenIds });
     else this.#seen = null;
     const hasLogprobs = Boolean(tokens?.logprobs);
     return {
@@ -88,16 +88,12 @@ export class TextDialogue implements Dialogue {
 
   async recall(told: Told): Promise<ModelTurn> {
     this.messages.push(told.message);
-    if (told.sampled) this.#see(told.sampled);
+    if (told.sampled) this.#seen?.add(told.sampled);
     else this.#seen = null;
     return modelTurnOf(told);
   }
 
   segments(): TokenSegment[] | null {
     return this.#seen?.turns ? this.#seen.segments() : null;
-  }
-
-  #see(call: Parameters<SeenTokens["add"]>[0]): void {
-    this.#seen?.add(call);
   }
 }

@@ -1,5 +1,5 @@
 import type { Decision } from "../inference/balance/decision-log.ts";
-import type { Registered } from "../inference/registry.ts";
+import type { Registered } from "../inference/registered.ts";
 import type { BackendView, DecisionView } from "../server/parts.ts";
 
 export function viewOfBackend(entry: Registered): BackendView {

@@ -100,7 +100,7 @@ function table(backends: BackendView[]): string {
 function explain(decisions: DecisionView[]): string {
   if (decisions.length === 0) return "no decisions\n";
   const rows = decisions.map(({ at_ms, job_id, from, backend_id, cause, reason, scores }) => {
-    const moved = from === null ? backend_id : `${from} → ${backend_id}`;
+    const moved = from === null || from === backend_id ? backend_id : `${from} → ${backend_id}`;
     const why = cause === null ? reason : `${cause}; ${reason}`;
     const shown = scores.map(({ id, score }) => `${id} ${score ?? "-"}`).join(", ");
     return [new Date(at_ms).toISOString(), job_id, moved, why, shown];

@@ -16,9 +16,9 @@ import { type Command, EXIT } from "./command.ts";
 import { examineNode, type Tried, thisNode } from "./doctor-node.ts";
 import type { Finding } from "./finding.ts";
 import { parseFlags, refuseExtra } from "./flags.ts";
-import { workerSettings } from "./service.ts";
-import { configFrom, settingFlags, settingsHelp } from "./settings.ts";
+import { configFrom, settingFlags } from "./settings.ts";
 import { formatTable } from "./table.ts";
+import { workerSettings } from "./worker-settings.ts";
 
 export const doctorCommand: Command = {
   name: "doctor",
@@ -30,7 +30,10 @@ is given. Exit code 1 when something is missing.
 
   --config FILE  settings as TOML
   --json         one JSON object per finding
-${settingsHelp()}`,
+
+Every flag of \`rolloutd serve\` is taken too (\`rolloutd serve --help\` lists them), such as --image, --data-dir
+and --driver.
+`,
   async run(argv) {
     const { values, positionals } = parseFlags(argv, {
       ...settingFlags(),

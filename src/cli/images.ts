@@ -10,9 +10,9 @@ import { Images } from "../sandbox/images/images.ts";
 import { type Command, EXIT } from "./command.ts";
 import { parseFlags, refuseExtra, UsageError, unknownAction, wholeNumber } from "./flags.ts";
 import { imageArgument } from "./image-argument.ts";
-import { imageSettings } from "./service.ts";
 import { configFrom } from "./settings.ts";
 import { formatTable } from "./table.ts";
+import { imageSettings } from "./worker-settings.ts";
 
 const FLAGS = {
   config: { type: "string" },

@@ -5,16 +5,20 @@ import { ServiceError } from "../errors.ts";
 /** Results on disk as they come, one JSON line each: whoever is killed in the middle keeps what has ended. */
 export class ResultFile {
   readonly path: string;
-  lines = 0;
+  lines: number;
   readonly #echo: boolean;
 
-  /** @param echo whether the lines go to standard output too */
-  constructor(path: string, echo: boolean) {
+  /**
+   * @param echo whether the lines go to standard output too
+   * @param behind lines that are there already, and stay
+   */
+  constructor(path: string, echo: boolean, behind = 0) {
     this.path = path;
+    this.lines = behind;
     this.#echo = echo;
     this.#write(() => {
       mkdirSync(dirname(path), { recursive: true });
-      writeFileSync(path, "");
+      if (behind === 0) writeFileSync(path, "");
     });
   }
 

@@ -120,7 +120,12 @@ export async function collect(
     await waits.look(stages);
   }
   progress.end();
-  return results.sort((a, b) => a.row - b.row || a.sample - b.sample);
+  return inOrder(results);
+}
+
+/** By row, and within a row by sample. */
+export function inOrder(results: EndedRollout[]): EndedRollout[] {
+  return results.toSorted((a, b) => a.row - b.row || a.sample - b.sample);
 }
 
 async function trajectoryOf(client: ApiClient, id: string): Promise<Trajectory | null> {

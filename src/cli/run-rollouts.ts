@@ -6,7 +6,14 @@ import { inTurn } from "./in-turn.ts";
 import { onInterrupt } from "./on-interrupt.ts";
 import { Progress } from "./progress.ts";
 import { ResultFile } from "./result-file.ts";
-import { collect, isGolden, type PlannedRollout, type RolloutResult } from "./run-collect.ts";
+import { resume } from "./resume.ts";
+import {
+  collect,
+  inOrder,
+  isGolden,
+  type PlannedRollout,
+  type RolloutResult,
+} from "./run-collect.ts";
 import { formatFailures } from "./run-failures.ts";
 import { formatSummary, formatTrajectory } from "./run-report.ts";
 import { WaitReason } from "./wait-reason.ts";
@@ -16,6 +23,8 @@ const CANCELS = 64;
 
 type Options = {
   out: string;
+  /** `out` is an earlier run's, to go on with. */
+  resumes: boolean;
   json: boolean;
   /** How many of the planned rollouts are printed whole at the end. */
   show: number;
@@ -25,14 +34,16 @@ type Options = {
 /** Runs each planned rollout: progress, a table, and one result a line in the order in which they end. */
 export async function runRollouts(
   client: ApiClient,
-  planned: PlannedRollout[],
-  { out, json, show, golden }: Options,
+  all: PlannedRollout[],
+  { out, resumes, json, show, golden }: Options,
 ): Promise<number> {
   await checkRows(
     client,
-    planned.filter(({ sample }) => sample === 0 || golden),
+    all.filter(({ sample }) => sample === 0 || golden),
   );
-  const file = new ResultFile(out, json);
+  const { kept, rest: planned } = resumes ? await resume(out, all) : { kept: [], rest: all };
+  if (resumes) process.stderr.write(`${kept.length} of ${all.length} results stand\n`);
+  const file = new ResultFile(out, json, kept.length);
   const { finished_cursor: cursor } = await client.status();
   const submitted = [];
   for (const part of inParts(planned.map(({ request }) => request))) {
@@ -41,7 +52,7 @@ export async function runRollouts(
   const ids = planned.map(({ request }) => request.id);
   const shown = new Map<string, RolloutResult | null>(ids.slice(0, show).map((id) => [id, null]));
   using interrupt = onInterrupt(() => cancelAll(client, ids));
-  const results = await collect(client, planned, submitted, cursor, {
+  const ended = await collect(client, planned, submitted, cursor, {
     progress: new Progress(planned.length),
     waits: new WaitReason(client),
     keep(result) {
@@ -49,6 +60,7 @@ export async function runRollouts(
       if (shown.has(result.id)) shown.set(result.id, result);
     },
   });
+  const results = inOrder([...kept, ...ended]);
   if (!json) {
     process.stdout.write(formatSummary(results) + formatFailures(results));
     for (const result of shown.values()) {
@@ -56,6 +68,7 @@ export async function runRollouts(
     }
     process.stdout.write(`\n${file.lines} results in ${out}\n`);
   }
+  if (interrupt.came) process.stderr.write(`go on with: --resume ${out}\n`);
   const broken = results.some(
     ({ error }) => error && !["policy", "client"].includes(error.boundary),
   );

@@ -42,6 +42,8 @@ timings and trajectory. Ctrl-C cancels what is left and keeps what has ended.
                        earn 0, and so checks rows, images and tests; exit code 1 where one does not
   --id-prefix PREFIX   rollouts are named PREFIX-ROW-SAMPLE; the same prefix again adopts them
   --out FILE           where the results go [rollouts-PREFIX.jsonl]
+  --resume FILE        go on with an earlier run's results: what has none in FILE, or failed for a reason that is not
+                       the policy's, is run, and FILE has all in the end
   --show N             print N trajectories at the end [0]
   --json               results to standard output, as they end, instead of a table
 
@@ -80,7 +82,11 @@ for.
     };
     const { informative } = values;
     const what = informative === undefined ? "rollouts" : "groups";
-    const out = outFile(values.out ?? `${what}-${prefix}.jsonl`);
+    const resumes = values.resume !== undefined;
+    if (resumes && (values.out !== undefined || informative !== undefined)) {
+      throw new UsageError("--resume names the file itself, and is for rollouts, not groups");
+    }
+    const out = outFile(values.resume ?? values.out ?? `${what}-${prefix}.jsonl`);
     await using server = await serverFor(values, context);
     const json = values.json === true;
     if (informative !== undefined) {
@@ -93,7 +99,7 @@ for.
       });
     }
     const show = wholeNumber("--show", values.show);
-    const options = { out, json, show, golden: values.golden === true };
+    const options = { out, resumes, json, show, golden: values.golden === true };
     return await runRollouts(server.client, planRollouts(rows, plan), options);
   },
 };
@@ -121,6 +127,7 @@ const FLAGS = {
   limit: { type: "string" },
   "id-prefix": { type: "string" },
   out: { type: "string" },
+  resume: { type: "string" },
   show: { type: "string", default: "0" },
   golden: { type: "boolean" },
   json: { type: "boolean" },

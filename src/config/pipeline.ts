@@ -4,7 +4,11 @@ import { bytes, cores, count, ms, setting, whole } from "./setting.ts";
 /** Slots, threads and time limits of the stages. */
 export const PIPELINE_SETTINGS = {
   init_slots: setting(count, 16 * cores, "jobs in INIT at once"),
-  run_slots: setting(count, 64, "jobs in RUN at once"),
+  run_slots: setting(
+    count,
+    64,
+    "jobs in RUN at once; best twice as many rollouts as the engines have memory for in the end",
+  ),
   eval_slots: setting(count, 16 * cores, "jobs in EVAL at once"),
   init_threads: setting(count, 1, "worker threads of INIT"),
   run_threads: setting(count, Math.min(8, Math.ceil(cores / 4)), "worker threads of RUN"),

@@ -5,7 +5,8 @@ import type { EngineChoice } from "./engine-profile.ts";
 import { BrokenExchange, Connections, exchange } from "./exchange.ts";
 import { differenceOf } from "./one-pool.ts";
 import { type Probed, type ProbeOptions, probeBackend } from "./probe.ts";
-import type { BackendRegistry, Registered } from "./registry.ts";
+import type { Registered } from "./registered.ts";
+import type { BackendRegistry } from "./registry.ts";
 
 export type BackendWatchOptions = {
   registry: BackendRegistry;

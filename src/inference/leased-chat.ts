@@ -34,17 +34,18 @@ export function leasedChat(
             const { backend, weightVersion, stopped } = lease;
             const requestId = index === 0 ? request.requestId : `${request.requestId}.c${index}`;
             const either = AbortSignal.any([callSignal, stopped]);
-            const onPartial = (part: ChatReply) => {
-              lose({ ...part, ...weightsOf(part, lease), backendId: backend.id });
+            const here = (answer: ChatReply) => {
+              return { ...answer, ...weightsOf(answer, lease), backendId: backend.id };
             };
+            const onPartial = (part: ChatReply) => lose(here(part));
             const asked = { ...request, ...saltOf(backend, weightVersion), requestId, onPartial };
-            const answer = await engine.chat(backend, asked, either);
+            const answer = here(await engine.chat(backend, asked, either));
             const { finishReason, promptTokens, completionTokens: sampled } = answer;
             const contextTokens = promptTokens === null ? null : promptTokens + (sampled ?? 0);
             const over = finishReason !== "abort" || ++brokenOff >= MAX_BROKEN_OFF;
             const usage = { contextTokens, sampledTokens: sampled ?? 0, load: null };
             if (!over) lose(answer);
-            return { reply: { ...answer, ...weightsOf(answer, lease) }, over, usage };
+            return { reply: answer, over, usage };
           },
         },
         signal,

@@ -7,7 +7,8 @@ import { askEngine } from "./engine-call.ts";
 import { type EngineLoad, readLoads, readMetrics } from "./engine-load.ts";
 import { Connections } from "./exchange.ts";
 import { isUnknownThere } from "./refusal.ts";
-import type { BackendRegistry, Registered } from "./registry.ts";
+import type { Registered } from "./registered.ts";
+import type { BackendRegistry } from "./registry.ts";
 
 export type LoadWatchOptions = {
   registry: BackendRegistry;

@@ -1,79 +1,14 @@
-import type { Admission } from "./balance/admission.ts";
 import { type Decision, DecisionLog } from "./balance/decision-log.ts";
 import { ContextGrowth } from "./balance/growth.ts";
-import { allowance, type Health, healthy } from "./balance/health.ts";
 import { type LengthEstimate, Lengths } from "./balance/lengths.ts";
-import { type BackendLoad, type PolicyName, place } from "./balance/placement.ts";
+import { type PolicyName, place } from "./balance/placement.ts";
 import { isWorthMoving } from "./balance/relief.ts";
-import { fitsWhole, type Growing, hasRoom, held } from "./balance/room.ts";
-import { NO_THRASH, type Thrash } from "./balance/thrash.ts";
+import { type Growing, hasRoom } from "./balance/room.ts";
 import type { Backend } from "./engine.ts";
-import type { InBandLoad } from "./generate.ts";
+import { type Arrival, newcomer, type Trajectory } from "./live-trajectory.ts";
+import { countWait, MemoryHolds } from "./memory-holds.ts";
+import { closedBecause, type Leaving, loadOf, type Registered, registered } from "./registered.ts";
 
-/** What becomes of the trajectories on a backend that gets no new ones. */
-export type Leaving = "finish" | "move";
-
-export type Registered = {
-  backend: Backend;
-  /** Whether new trajectories may come; otherwise what those that are there do. */
-  leaving: Leaving | null;
-  removed: boolean;
-  sameNode: boolean;
-  health: Health;
-  /** Its answers say that it is another engine than its probe found; it is probed before it goes on. */
-  suspect: boolean;
-  /** When such a probe last ended. */
-  provenMs: number;
-  /** Trajectories that live on it, and the sums over them. */
-  live: number;
-  contextTokens: number;
-  expectedTokens: number;
-  assigned: number;
-  /** Turns of ours that it works on. */
-  turns: number;
-  /** As its replies or its metrics last had it. */
-  engine: InBandLoad | null;
-  kvUse: number | null;
-  /** Its memory for keys and values; null where it does not say. */
-  kvTokens: number | null;
-  /** How many turns it may have at once. */
-  admission: Admission;
-  thrash: Thrash;
-  /** When trajectories left because of it. */
-  leftAtMs: number[];
-};
-
-export type Trajectory = {
-  readonly jobId: string;
-  readonly ordinal: number;
-  readonly group: string | null;
-  backendId: string;
-  /** Of its first prompt. */
-  firstContext: number;
-  contextTokens: number;
-  sampledTokens: number;
-  expectedTokens: number;
-  /** Calls on this backend. */
-  turnsHere: number;
-  /** Whether it wants or has a call, and when that was last so. */
-  inUse: boolean;
-  usedMs: number;
-  /** Whether its turn waits for room in its backend's memory. */
-  isOut: boolean;
-  /** How long its turns have waited up to `waitsSinceMs`, since when one waits; null where none does. */
-  waitedMs: number;
-  waitsSinceMs: number | null;
-};
-
-/** A trajectory that needs a backend. `preferredId` is where it was before a restart. */
-export type Arrival = Pick<Trajectory, "jobId" | "ordinal" | "group"> & {
-  preferredId: string | null;
-};
-
-/** Whose tool runs for longer has its context thrown out, rather than that others wait for it. */
-const LEFT_ALONE_MS = 30_000;
-/** When for so long none has begun, no more are expected. */
-const QUIET_MS = 30_000;
 /** Of an agent that edits code: some 17 turns of 300. Units: tokens. */
 const FIRST_GUESS = 5_000;
 
@@ -105,13 +40,8 @@ export class BackendRegistry {
   readonly #residents = new Map<string, Set<Trajectory>>();
   readonly #policy: PolicyName;
   readonly #moves: boolean;
-  readonly #moreToCome: () => boolean;
+  readonly #holds: MemoryHolds;
   readonly #clock: { nowMs(): number };
-  /** By backend, for as long as nothing changes: whose contexts its memory holds. */
-  readonly #held = new Map<string, Set<Trajectory>>();
-  #heldMs = 0;
-  /** When a trajectory last began. */
-  #begunMs = Number.NEGATIVE_INFINITY;
   #placements = 0;
 
   constructor(options: RegistryOptions = {}) {
@@ -119,8 +49,8 @@ export class BackendRegistry {
     this.#policy = policy;
     this.#moves = moves;
     this.#lengths = options.lengths ?? new Lengths(FIRST_GUESS, () => this.#sampledByLiving());
-    this.#moreToCome = options.moreToCome ?? (() => true);
     this.#clock = clock;
+    this.#holds = new MemoryHolds({ clock, moreToCome: options.moreToCome ?? (() => true) });
   }
 
   list(): Registered[] {
@@ -140,23 +70,7 @@ export class BackendRegistry {
   /** A new one, or the same one anew: with its trajectories, but without its past. */
   add(backend: Backend): void {
     const known = this.#entries.get(backend.id);
-    const { live, contextTokens, expectedTokens, turns } = known ?? NOTHING;
-    this.#entries.set(backend.id, {
-      ...{ backend, live, contextTokens, expectedTokens, turns },
-      leaving: null,
-      removed: false,
-      sameNode: isLocal(backend.url),
-      health: healthy(this.#clock.nowMs()),
-      suspect: false,
-      provenMs: Number.NEGATIVE_INFINITY,
-      assigned: 0,
-      engine: null,
-      kvUse: null,
-      kvTokens: null,
-      thrash: NO_THRASH,
-      leftAtMs: [],
-      admission: { limit: Number.POSITIVE_INFINITY, reached: false, rest: 0 },
-    });
+    this.#entries.set(backend.id, registered(backend, this.#clock.nowMs(), known));
   }
 
   /** No new trajectories from now on. False where there is none of that id. */
@@ -177,17 +91,14 @@ export class BackendRegistry {
 
   acquire({ preferredId, ...given }: Arrival): Backend {
     const expectedTokens = this.#lengths.expectedAfter(0, given.jobId);
-    const nothing = { firstContext: 0, contextTokens: 0, sampledTokens: 0, turnsHere: 0 };
-    const unused = { inUse: false, usedMs: this.#clock.nowMs(), isOut: false };
-    const unwaited = { waitedMs: 0, waitsSinceMs: null };
-    const trajectory = { ...given, ...nothing, ...unused, ...unwaited, expectedTokens };
+    const trajectory = newcomer(given, expectedTokens, this.#clock.nowMs());
     const preferred = preferredId === null ? undefined : this.#entries.get(preferredId);
     const stays = preferred && this.#closedBecause(preferred) === null;
     const backendId = stays ? preferred.backend.id : this.#choose(trajectory, null, null, []);
     if (backendId === null) throw new Error("no backend to acquire; `available` tells before");
     const placed = { ...trajectory, backendId };
     this.#trajectories.set(given.jobId, placed);
-    this.#begunMs = unused.usedMs;
+    this.#holds.begun();
     return this.#enter(placed).backend;
   }
 
@@ -230,16 +141,18 @@ export class BackendRegistry {
 
   /** Whether its backend's memory holds its context; otherwise its next turn waits until there is room. */
   isHeld(trajectory: Trajectory): boolean {
-    const { kvTokens = null, contextTokens = 0 } = this.#entries.get(trajectory.backendId) ?? {};
-    if (kvTokens === null || fitsWhole(kvTokens, contextTokens)) return true;
-    const isIn = this.#heldOn(trajectory.backendId, kvTokens).has(trajectory);
-    if (!isIn && !trajectory.isOut) this.#putOut(trajectory);
-    return isIn;
+    const { backendId } = trajectory;
+    const { kvTokens = null, contextTokens = 0 } = this.#entries.get(backendId) ?? {};
+    const residents = this.#residents.get(backendId) ?? [];
+    const memory = { backendId, kvTokens, contextTokens, residents };
+    const isInside = this.#holds.isInside(trajectory, memory);
+    if (!isInside && !trajectory.isOut) this.#putOut(trajectory);
+    return isInside;
   }
 
   /** It wants a call, which it may have to wait for. */
   wants(trajectory: Trajectory): void {
-    this.#held.delete(trajectory.backendId);
+    this.#holds.changed(trajectory.backendId);
     trajectory.inUse = true;
     trajectory.usedMs = this.#clock.nowMs();
     trajectory.waitsSinceMs ??= trajectory.usedMs;
@@ -261,11 +174,7 @@ export class BackendRegistry {
 
   /** How long its turns have waited for leave, up to now. */
   waitedMs(trajectory: Trajectory): number {
-    if (trajectory.waitsSinceMs !== null) {
-      const nowMs = this.#clock.nowMs();
-      trajectory.waitedMs += nowMs - trajectory.waitsSinceMs;
-      trajectory.waitsSinceMs = nowMs;
-    }
+    countWait(trajectory, this.#clock.nowMs());
     return trajectory.waitedMs;
   }
 
@@ -313,32 +222,10 @@ export class BackendRegistry {
     return { contextTokens: contextTokens || firstContext, growthTokens };
   }
 
-  #heldOn(backendId: string, kvTokens: number): Set<Trajectory> {
-    const nowMs = this.#clock.nowMs();
-    if (nowMs !== this.#heldMs) this.#held.clear();
-    this.#heldMs = nowMs;
-    const known = this.#held.get(backendId);
-    if (known) return known;
-    const living = [...(this.#residents.get(backendId) ?? [])].filter(({ inUse, usedMs }) => {
-      return inUse || nowMs - usedMs <= LEFT_ALONE_MS;
-    });
-    for (const trajectory of living) this.waitedMs(trajectory);
-    const inside = held(kvTokens, living, this.#mayMoreCome());
-    this.#held.set(backendId, inside);
-    return inside;
-  }
-
-  /** Whether others are to begin, as far as that can be told: while some wait, or some have just begun. */
-  #mayMoreCome(): boolean {
-    return this.#moreToCome() || this.#clock.nowMs() - this.#begunMs < QUIET_MS;
-  }
-
   #putOut(trajectory: Trajectory): void {
     trajectory.isOut = true;
     const { jobId, backendId } = trajectory;
-    const reason = this.#mayMoreCome()
-      ? "it is to wait for elder ones, because more are to begin"
-      : "it is to wait for those that have sampled less, because no more are to begin";
+    const reason = this.#holds.order;
     const cause = `contexts have outgrown the memory of ${backendId}`;
     const nothing = { scores: [], excluded: [] };
     const same = { backendId, from: backendId };
@@ -413,7 +300,7 @@ export class BackendRegistry {
   }
 
   #count({ backendId, contextTokens, expectedTokens }: Trajectory, sign: 1 | -1): void {
-    this.#held.delete(backendId);
+    this.#holds.changed(backendId);
     const entry = this.#entries.get(backendId);
     if (!entry) return;
     entry.live += sign;
@@ -426,29 +313,4 @@ export class BackendRegistry {
     this.#entries.delete(backend.id);
     this.#residents.delete(backend.id);
   }
-}
-
-const NOTHING = { live: 0, contextTokens: 0, expectedTokens: 0, turns: 0 };
-
-function loadOf(entry: Registered, siblings: number): BackendLoad {
-  const { backend, live, contextTokens, expectedTokens, kvUse, sameNode, assigned } = entry;
-  const inEngine = entry.engine === null ? 0 : entry.engine.running + entry.engine.waiting;
-  return {
-    ...{ id: backend.id, live, contextTokens, expectedTokens, kvUse, sameNode, assigned },
-    foreign: Math.max(0, inEngine - entry.turns),
-    siblings,
-  };
-}
-
-/** Why it takes no new trajectory; null where it does. */
-function closedBecause({ removed, leaving, health, live }: Registered): string | null {
-  if (removed) return "it was removed";
-  if (leaving !== null) return "it is drained";
-  if (health.state === "ejected") return `it is not healthy: ${health.why}`;
-  return live < allowance(health) ? null : "it is tried with a few trajectories first";
-}
-
-function isLocal(url: string): boolean {
-  const host = new URL(url).hostname.replace(/^\[|\]$/g, "");
-  return host === "localhost" || host === "::1" || host.startsWith("127.");
 }

@@ -3,7 +3,9 @@ import { abortable, atMost } from "../lib/abortable.ts";
 import { allowance, callFailed, callSucceeded, type HealthLimits } from "./balance/health.ts";
 import { isThrashing, mayLeave } from "./balance/thrash.ts";
 import type { Backend } from "./engine.ts";
-import type { Arrival, BackendRegistry, Registered, Trajectory } from "./registry.ts";
+import type { Arrival, Trajectory } from "./live-trajectory.ts";
+import type { Registered } from "./registered.ts";
+import type { BackendRegistry } from "./registry.ts";
 import {
   type CallKey,
   type FromTurn,

@@ -14,7 +14,7 @@ function link(path: string): string | null {
   }
 }
 
-type Stat = { state: string; session: number; startTime: string };
+type Stat = { state: string; parent: number; session: number; startTime: string };
 
 function read(path: string): string | null {
   try {
@@ -29,10 +29,11 @@ function stat(pid: number): Stat | null {
   if (text === null) return null;
   // The name in parentheses may itself hold spaces and parentheses.
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
-  const [state, , , session] = fields;
+  const [state, parent, , session] = fields;
   const startTime = fields[19];
   if (state === undefined || session === undefined || startTime === undefined) return null;
-  return state === "Z" || state === "X" ? null : { state, session: Number(session), startTime };
+  if (state === "Z" || state === "X") return null;
+  return { state, parent: Number(parent), session: Number(session), startTime };
 }
 
 /** Start in clock ticks since boot. With the pid it names one process for ever. Null: no such process. */
@@ -102,6 +103,11 @@ export function allPids(): number[] {
 /** Null: no such process. */
 export function sessionOf(pid: number): number | null {
   return stat(pid)?.session ?? null;
+}
+
+/** Null: no such process. */
+export function parentOf(pid: number): number | null {
+  return stat(pid)?.parent ?? null;
 }
 
 /** The table of mounts that the process sees. Null: it is gone, or not ours to look at. */

@@ -1,5 +1,5 @@
 import type { Backend } from "../inference/engine.ts";
-import type { Arrival } from "../inference/registry.ts";
+import type { Arrival } from "../inference/live-trajectory.ts";
 import type { FromTurn, ToTurn } from "../inference/turn-messages.ts";
 import type { Job, NewJob, Stage } from "../jobs/job.ts";
 import type { Clock } from "../lib/clock.ts";

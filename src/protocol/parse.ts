@@ -23,7 +23,7 @@ export function parseBody<S extends z.ZodType>(schema: S, value: unknown): z.out
 
 function whyOf(issue: z.core.$ZodIssue | undefined): string {
   const isMissing = issue?.code === "invalid_type" && issue.message.endsWith("received undefined");
-  return isMissing ? `is missing (${issue.expected})` : (issue?.message ?? "invalid");
+  return isMissing ? "is missing" : (issue?.message ?? "invalid");
 }
 
 /** Puts a place in front of the field that an error names: one of many in a body. */

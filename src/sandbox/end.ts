@@ -1,7 +1,14 @@
 import { existsSync } from "node:fs";
 import { basename } from "node:path";
 import { closeFd, fdIdentity } from "../lib/libc.ts";
-import { descendantsOf, isRunning, killProcess, processStartTime } from "../lib/proc.ts";
+import {
+  descendantsOf,
+  isRunning,
+  killProcess,
+  parentOf,
+  processStartTime,
+  sessionOf,
+} from "../lib/proc.ts";
 import { type KnownProcess, processEnds } from "../lib/process-ends.ts";
 import { lookAtProcesses, ProcessLook } from "../lib/process-look.ts";
 import { removeTree } from "../lib/remove-tree.ts";
@@ -85,13 +92,14 @@ export async function endSandbox(
   options: { graceMs: number },
 ): Promise<EndReport> {
   if (options.graceMs > 0) await askToEnd(handle, options.graceMs);
+  const between = goBetween(handle);
   const followers = killKnown(handle);
   if (!claimEnd(handle.dir)) return await endedByOther(handle);
   // The number could be given again at once, so only the claimant closes, and only what was ours.
   if (handle.controlFd >= 0 && fdIdentity(handle.controlFd) === handle.controlSocket) {
     closeFd(handle.controlFd);
   }
-  const survivors = await killRest(handle, followers);
+  const survivors = await killRest(handle, followers, between);
   const { cgroup } = handle;
   const groupGone = cgroup === undefined || (await until(KILL_MS, () => removeGroup(cgroup)));
   const trash = moveToTrash(handle.dir);
@@ -117,10 +125,14 @@ function removeInTurn(path: string): Promise<void> {
  *
  * @returns who could not be killed
  */
-async function killRest(handle: SandboxHandle, followers: KnownProcess[]): Promise<number[]> {
+async function killRest(
+  handle: SandboxHandle,
+  followers: KnownProcess[],
+  between: KnownProcess[],
+): Promise<number[]> {
   const stopMs = performance.now() + KILL_MS;
   // The proof reads all of /proc. While those die who are known it would say only that they do.
-  let haveEnded = await processEnds(knownOf(handle), KNOWN_MS);
+  let haveEnded = await processEnds([...knownOf(handle), ...between], KNOWN_MS);
   for (;;) {
     if (!haveEnded) followers.push(...killKnown(handle));
     const left = await remaining(handle, followers);
@@ -154,6 +166,14 @@ async function endedByOther(handle: SandboxHandle): Promise<EndReport> {
   const gone = await until(OTHER_ENDER_MS, () => !existsSync(handle.dir));
   const survivors = await remaining(handle, []);
   return { clean: gone && survivors.length === 0, survivors, removed: Promise.resolve() };
+}
+
+/** Bubblewrap's second process, which ends with PID 1, but later: it is the last that has the mounts. */
+function goBetween({ holderPid, holderStartTime, starterPid }: SandboxHandle): KnownProcess[] {
+  const parent = isRunning(holderPid, holderStartTime) ? parentOf(holderPid) : null;
+  // The parent may also be the starter, or this process.
+  if (parent === null || parent === starterPid || sessionOf(parent) !== starterPid) return [];
+  return known(parent);
 }
 
 /** The kernel lets PID 1 go only after everyone in its PID namespace, so that a payload can't hide. */

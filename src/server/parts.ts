@@ -1,5 +1,5 @@
 import type { EngineChoice, EngineProfile } from "../inference/engine-profile.ts";
-import type { Leaving } from "../inference/registry.ts";
+import type { Leaving } from "../inference/registered.ts";
 import type { Weights } from "../inference/weights.ts";
 import type { GroupSubmission } from "../pipeline/group-parts.ts";
 import type { BatchSubmission } from "../pipeline/live-batch.ts";

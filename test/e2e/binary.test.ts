@@ -182,7 +182,7 @@ describe("the compiled binary, run from an unrelated directory", () => {
   });
 
   test.each(["SIGINT", "SIGTERM"] as const)(
-    "run that gets %s cancels what is left, and what had ended is in its file",
+    "run that gets %s cancels what is left, keeps what had ended, and can be gone on with",
     async (signal) => {
       await using t = await setup();
       const rows = [
@@ -201,7 +201,13 @@ describe("the compiled binary, run from an unrelated directory", () => {
       child.kill(signal);
       expect(await child.exited).toBe(1);
       expect(await ended()).toEqual(["succeeded", "cancelled"]);
-      expect(await new Response(child.stderr).text()).toContain("cancelling what is left");
+      const told = await new Response(child.stderr).text();
+      expect(told).toContain("cancelling what is left");
+      expect(told).toContain(`go on with: --resume ${out}`);
+      const resumed = ["--resume", out, "--run-limit-ms", "200"];
+      const again = await run(["run", t.rows, "--server", t.service.socket, ...resumed]);
+      expect([again.exitCode, await ended()]).toEqual([0, ["succeeded", "failed"]]);
+      expect(again.stderr).toContain("1 of 2 results stand");
     },
   );
 

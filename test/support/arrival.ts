@@ -1,4 +1,4 @@
-import type { Arrival } from "../../src/inference/registry.ts";
+import type { Arrival } from "../../src/inference/live-trajectory.ts";
 
 let arrivals = 0;
 

@@ -8,10 +8,8 @@ import { waitFor } from "./wait-for.ts";
 const SETUP = resolve(import.meta.dir, "../../scripts/setup.d/slurm");
 
 type BatchJob = {
-  /** Flags of `sbatch`. */
-  flags?: string[];
   script: string;
-  args?: string[];
+  args: string[];
   env: Record<string, string>;
 };
 
@@ -20,8 +18,8 @@ type BatchJob = {
  * (`auth/none`) and no cgroups. Its jobs are killed and its daemons ended with the scope.
  */
 export async function startSlurm() {
-  const dir = tempDir();
   const prefix = await setUp();
+  const dir = tempDir();
   const conf = dir.file("slurm.conf");
   const [ctldPort, nodePort] = await freePorts();
   for (const name of ["state", "spool"]) mkdirSync(dir.file(name));
@@ -57,9 +55,9 @@ export async function startSlurm() {
   );
   return {
     /** Submits a batch job, and returns its id. */
-    async sbatch({ flags = [], script, args = [], env }: BatchJob): Promise<string> {
+    async sbatch({ script, args, env }: BatchJob): Promise<string> {
       const output = ["--parsable", "--output", dir.file("%j.out")];
-      return await command(["sbatch", ...output, ...flags, script, ...args], env);
+      return await command(["sbatch", ...output, script, ...args], env);
     },
     scancel: (...args: string[]) => command(["scancel", ...args]),
     /** What `scontrol show job` says, by name: JobState, Restarts, ExitCode, … */
@@ -70,10 +68,13 @@ export async function startSlurm() {
     /** What it has written, of all its starts. */
     output: (id: string) => readFileSync(dir.file(`${id}.out`), "utf8"),
     async [Symbol.asyncDispose]() {
-      await command(["scancel", "--me"]);
-      const queue = () => command(["squeue", "--noheader"]);
-      await waitFor(async () => (await queue()) === "", "the end of all jobs");
-      await end();
+      try {
+        await command(["scancel", "--me"]);
+        const queue = () => command(["squeue", "--noheader"]);
+        await waitFor(async () => (await queue()) === "", "the end of all jobs");
+      } finally {
+        await end();
+      }
     },
   };
 }

@@ -1,0 +1,78 @@
+import { existsSync } from "node:fs";
+import { type Config, flagOf, type SettingName } from "../config/settings.ts";
+import { ServiceError } from "../errors.ts";
+import type { WorkerSettings } from "../pipeline/messages.ts";
+import type { ImageSettings } from "../sandbox/images/images.ts";
+import { whyNoSifMount } from "../sandbox/sif-mount.ts";
+import { imageArgument } from "./image-argument.ts";
+import { taskSettings } from "./task-settings.ts";
+
+/** What threads are given of the settings. @throws ServiceError `sandbox_unavailable` for a setting that can't be. */
+export function workerSettings(config: Config): WorkerSettings {
+  if (config.driver === "host" && !config.allow_host_driver) {
+    throw new ServiceError("sandbox_unavailable", "driver=host isolates nothing", {
+      field: "driver",
+      mend: "use driver=apptainer; tests may set --allow-host-driver",
+    });
+  }
+  return {
+    driver: config.driver,
+    apptainer: findApptainer(config.apptainer),
+    bwrap: findBwrap(config.bwrap),
+    minIsolation: config.min_isolation,
+    startAttempts: config.sandbox_start_attempts,
+    cgroups: null,
+    dataDir: config.data_dir,
+    defaultImage: config.image === undefined ? null : imageArgument(config.image, "image"),
+    images: imageSettings(config),
+    sandbox: {
+      writable: config.sandbox_writable,
+      startTimeoutMs: config.sandbox_start_ms,
+      processes: config.sandbox_processes,
+      openFiles: config.sandbox_open_files,
+      fileBytes: config.sandbox_file_bytes,
+      tmpfsBytes: config.sandbox_tmpfs_bytes,
+      memoryBytes: config.sandbox_memory_bytes,
+      diskBytes: config.sandbox_disk_bytes,
+    },
+    engineCallTimeoutMs: config.engine_call_ms,
+    engineStallMs: config.engine_stall_ms,
+    maxReplyBytes: config.max_reply_bytes,
+    maxOutcomeBytes: config.max_outcome_bytes,
+    tasks: taskSettings(config),
+  };
+}
+
+export function imageSettings(config: Config): ImageSettings {
+  if (config.image_mount_bytes !== undefined && config.driver === "host") {
+    const message = `driver=${config.driver} mounts no SIF`;
+    const mend = "leave image_mount_bytes out, or use another driver";
+    throw new ServiceError("invalid_field", message, { field: "image_mount_bytes", mend });
+  }
+  const apptainer = findApptainer(config.apptainer);
+  const canMount = config.driver !== "host" && whyNoSifMount(apptainer) === null;
+  return {
+    cacheDir: config.image_cache,
+    maxBytes: config.image_cache_bytes,
+    mountAboveBytes: config.image_mount_bytes ?? (canMount ? config.image_cache_bytes : null),
+    apptainer,
+  };
+}
+
+/** The program that was named, or what PATH has; a name that is not there fails the jobs that need it. */
+function findApptainer(named: string | undefined): string {
+  if (named !== undefined) return existing("apptainer", named);
+  return Bun.which("apptainer") ?? Bun.which("singularity") ?? "apptainer";
+}
+
+function findBwrap(named: string | undefined): string {
+  return named === undefined ? "bwrap" : existing("bwrap", named);
+}
+
+function existing(setting: SettingName, path: string): string {
+  if (existsSync(path)) return path;
+  throw new ServiceError("sandbox_unavailable", `there is no program at ${path}`, {
+    field: setting,
+    mend: `correct ${flagOf(setting)}, or leave it out to use the one on PATH`,
+  });
+}
