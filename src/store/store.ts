@@ -15,7 +15,7 @@ import { JobCounts } from "./job-counts.ts";
 import { type JobResult, JobTable, SELECT_JOB, SELECT_WORK } from "./job-table.ts";
 import { LeaseTable } from "./leases.ts";
 import { type ListFilter, type ListPage, listJobs } from "./listing.ts";
-import { LogSync, type SyncFile } from "./log-sync.ts";
+import { type Disk, LogSync } from "./log-sync.ts";
 import type { NewJobRow, NewRow } from "./new-jobs.ts";
 import { PastTurnsTable } from "./past-turns.ts";
 import { PausedTable } from "./paused-table.ts";
@@ -71,9 +71,9 @@ export class Store implements Disposable {
   #finishedSeq: number;
 
   /** @param recover sets a damaged database aside instead of refusing it */
-  constructor(dataDir: string, recover = false, syncFile?: SyncFile) {
+  constructor(dataDir: string, recover = false, disk?: Disk) {
     this.#raw = openDatabase(dataDir, recover);
-    this.#logSync = new LogSync(this.#raw, join(dataDir, LOG_FILE), syncFile);
+    this.#logSync = new LogSync(this.#raw, join(dataDir, LOG_FILE), disk);
     this.#db = drizzle(this.#raw);
     this.#statements = prepareStatements(this.#raw);
     this.#jobs = new JobTable(this.#raw);

@@ -3,6 +3,7 @@ import { Ticker } from "../../src/pipeline/ticker.ts";
 import { Store } from "../../src/store/store.ts";
 import { storeJob } from "../support/jobs.ts";
 import { tempDir } from "../support/temp-dir.ts";
+import { testDisk } from "../support/test-disk.ts";
 
 test("on a full disk what has happened waits to be booked, and is booked once there is room", async () => {
   using dir = tempDir();
@@ -53,7 +54,11 @@ test("a data folder that is gone ends the service, and leaves nobody waiting for
 test("a disk that does not take a commit ends the service, and nothing more is written", async () => {
   using dir = tempDir();
   const broken = new Error("EIO");
-  using store = new Store(dir.path, false, (_fd, done) => void setImmediate(() => done(broken)));
+  using store = new Store(
+    dir.path,
+    false,
+    testDisk((_fd, done) => void setImmediate(() => done(broken))),
+  );
   const fatal = Promise.withResolvers<unknown>();
   const ticker = new Ticker({
     store,
@@ -69,7 +74,11 @@ test("a disk that does not take a commit ends the service, and nothing more is w
 test("what comes while the disk works is one commit", async () => {
   using dir = tempDir();
   const disk: ((error: null) => void)[] = [];
-  using store = new Store(dir.path, false, (_fd, done) => disk.push(done));
+  using store = new Store(
+    dir.path,
+    false,
+    testDisk((_fd, done) => disk.push(done)),
+  );
   let commits = 0;
   const ticker = new Ticker({
     store,

@@ -1,18 +1,19 @@
 import { expect, test } from "bun:test";
 import { cpSync } from "node:fs";
 import { listen } from "../../src/server/listen.ts";
-import type { SyncFile } from "../../src/store/log-sync.ts";
+import type { Disk } from "../../src/store/log-sync.ts";
 import { Store } from "../../src/store/store.ts";
 import { randomFrom } from "../support/random.ts";
 import { tempDir } from "../support/temp-dir.ts";
+import { testDisk } from "../support/test-disk.ts";
 import { ECHO, setup } from "./setup.ts";
 
 const CLIENTS = 6;
 const JOBS_EACH = 8;
 
 /** The service, listening, on a disk that has only what it was asked to sync. */
-async function service(syncFile: SyncFile) {
-  const t = setup({ syncFile });
+async function service(sync: Disk["sync"]) {
+  const t = setup({ disk: testDisk(sync) });
   const dir = tempDir();
   const listening = await listen(t.app, {
     ...{ host: "127.0.0.1", port: 0, socket: dir.file("s"), tokens: null, tls: null },

@@ -9,7 +9,7 @@ import { systemClock } from "../../src/lib/clock.ts";
 import { Scheduler } from "../../src/pipeline/scheduler.ts";
 import { createApp } from "../../src/server/app.ts";
 import { Gate } from "../../src/server/gate.ts";
-import type { SyncFile } from "../../src/store/log-sync.ts";
+import type { Disk } from "../../src/store/log-sync.ts";
 import { Store } from "../../src/store/store.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import { fakeBackends, fakeChooser } from "../support/fake-backends.ts";
@@ -26,8 +26,8 @@ type Options = {
   maxWaiting?: number;
   compat?: boolean;
   slowReaderMs?: number;
-  /** Instead of the disk's. */
-  syncFile?: SyncFile | undefined;
+  /** Instead of the machine's. */
+  disk?: Disk | undefined;
 };
 
 /** The real routes, store and scheduler; the worker threads answer at once unless `held`. `compat`: others' APIs too. */
@@ -36,10 +36,10 @@ export function setup({
   maxWaiting = 100,
   compat = false,
   slowReaderMs = 30_000,
-  syncFile,
+  disk,
 }: Options = {}) {
   const dir = tempDir();
-  const store = new Store(dir.path, false, syncFile);
+  const store = new Store(dir.path, false, disk);
   const system = systemClock();
   const clock = { aheadMs: 0, nowMs: () => system.nowMs() + clock.aheadMs };
   const threads: FakeThread[] = [];

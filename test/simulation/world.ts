@@ -5,17 +5,17 @@ import type { Submission } from "../../src/pipeline/parts.ts";
 import { recoverJobs } from "../../src/pipeline/recovery.ts";
 import { Scheduler } from "../../src/pipeline/scheduler.ts";
 import type { SandboxHandle } from "../../src/sandbox/sandbox.ts";
-import type { SyncFile } from "../../src/store/log-sync.ts";
 import { Store } from "../../src/store/store.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import { fakeChooser } from "../support/fake-backends.ts";
 import { unwatched } from "../support/fake-sandbox.ts";
 import { FakeThread } from "../support/fake-thread.ts";
+import { testDisk } from "../support/test-disk.ts";
 
 const MAX_CRASHES = 1000;
 
 /** A disk that is done in the next turn, so that a schedule is the same each time. */
-const NEXT_TURN: SyncFile = (_fd, done) => void setImmediate(() => done(null));
+const NEXT_TURN = testDisk((_fd, done) => void setImmediate(() => done(null)));
 
 /** The service without HTTP: the real scheduler and SQLite, with threads, sandboxes and time that are played. */
 export class World implements Disposable {
