@@ -14,6 +14,7 @@ export type StatusView = {
   unfinished: number;
   finished_cursor: number;
   stages: Record<string, { pending: number; active: number; slots: number }>;
+  weights: { version: string | null; paused: string | null };
 };
 
 type Query = Record<string, string | number | undefined>;

@@ -88,9 +88,9 @@ async function follow(
     over = page.over;
     const means = groups.map(({ mean }) => mean ?? 0);
     const mean = means.reduce((sum, value) => sum + value, 0) / Math.max(1, means.length);
-    const { stages } = await client.status();
-    progress.show(groups.length, groups.length === 0 ? null : mean, stages);
-    await waits.look(stages);
+    const status = await client.status();
+    progress.show(groups.length, groups.length === 0 ? null : mean, status.stages);
+    await waits.look(status);
   }
   progress.end();
   return groups;

@@ -115,9 +115,9 @@ export async function collect(
     const page = await client.list({ order: "finished", after, wait_ms: WAIT_MS, limit: 200 });
     for (const view of page.rollouts) await take(view);
     after = page.next;
-    const { stages } = await client.status();
-    progress.show(results.length, meanReward(results), stages);
-    await waits.look(stages);
+    const status = await client.status();
+    progress.show(results.length, meanReward(results), status.stages);
+    await waits.look(status);
   }
   progress.end();
   return inOrder(results);

@@ -17,7 +17,7 @@ export function serviceScreen({ status, backends, tally }: ServiceState): string
   });
   const header = ["backend", "model", "state", "rollouts", "calls", "why"];
   return [
-    `rolloutd ${plain(status.version)}${status.draining ? ", draining" : ""}\n`,
+    `rolloutd ${plain(status.version)}${hints(status, ", ")}\n`,
     formatTable(["stage", "waiting", "at work", "slots"], stages),
     servers.length > 0 ? formatTable(header, servers) : "no backends\n",
     `${finished(tally)}\n${named("failed", tally.failures)}${named("tried again", tally.retried)}`,
@@ -32,7 +32,13 @@ export function serviceLine({ status, backends, tally }: ServiceState): string {
   const healthy = backends.filter(({ state }) => state === "healthy").length;
   const codes = [...tally.failures].map(([code, count]) => `${plain(code)} ${count}`);
   const parts = [...stages, `backends ${healthy}/${backends.length}`, finished(tally), ...codes];
-  return `${parts.join(" · ")}${status.draining ? " · draining" : ""}\n`;
+  return `${parts.join(" · ")}${hints(status, " · ")}\n`;
+}
+
+/** What holds everything up, each behind `separator`. */
+function hints({ draining, weights }: StatusView, separator: string): string {
+  const drains = draining ? `${separator}draining` : "";
+  return weights.paused === null ? drains : `${drains}${separator}paused for new weights`;
 }
 
 function finished({ finished, states, meanReward }: ServiceTally): string {

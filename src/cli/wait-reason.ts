@@ -1,7 +1,7 @@
 import type { BackendView } from "../server/parts.ts";
 import type { ApiClient, StatusView } from "./api-client.ts";
 
-/** Says, each reason once, why rollouts wait for RUN while none runs there. */
+/** Says, each reason once, why no rollout gets on in RUN. */
 export class WaitReason {
   readonly #client: ApiClient;
   readonly #say: (line: string) => unknown;
@@ -15,14 +15,21 @@ export class WaitReason {
     this.#say = say;
   }
 
-  async look({ run }: StatusView["stages"]): Promise<void> {
-    if (!run || run.pending === 0 || run.active > 0) return;
-    const reason = whyNoBackend((await this.#client.backends()).backends);
+  async look({ stages, weights }: Pick<StatusView, "stages" | "weights">): Promise<void> {
+    const reason = weights.paused === null ? await this.#whyNoneRuns(stages) : PAUSED;
     if (reason === null || reason === this.#said) return;
     this.#said = reason;
     this.#say(`\n${reason}\n`);
   }
+
+  async #whyNoneRuns({ run }: StatusView["stages"]): Promise<string | null> {
+    if (!run || run.pending === 0 || run.active > 0) return null;
+    return whyNoBackend((await this.#client.backends()).backends);
+  }
 }
+
+const PAUSED =
+  "calls of the model wait for new weights: whoever paused them has to announce some, or POST /v1/weights/resume";
 
 /** Null where at least one takes rollouts. */
 export function whyNoBackend(backends: BackendView[]): string | null {

@@ -20,6 +20,7 @@ function state(): ServiceState {
   return {
     status: {
       ...{ version: "1.2.3", draining: false, unfinished: 7, finished_cursor: 3 },
+      weights: { version: null, paused: null },
       stages: {
         init: { pending: 3, active: 2, slots: 8 },
         run: { pending: 0, active: 4, slots: 64 },
@@ -51,4 +52,11 @@ test("elsewhere it is a line", () => {
     "init 3 + 2/8 · run 0 + 4/64 · backends 0/1 · " +
       "finished 3 (2 scored, 1 failed, 0 cancelled), mean reward 0.500 · oom 1\n",
   );
+});
+
+test("a pause for new weights is shown", () => {
+  const { status, ...rest } = state();
+  const paused = { ...rest, status: { ...status, weights: { version: "3", paused: "drain" } } };
+  expect(serviceScreen(paused)).toStartWith("rolloutd 1.2.3, paused for new weights\n");
+  expect(serviceLine(paused)).toEndWith(" · paused for new weights\n");
 });

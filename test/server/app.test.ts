@@ -175,6 +175,7 @@ test("health, readiness and status tell what the service does", async () => {
   }, "the rollout to be active");
   expect(status.unfinished).toBe(1);
   expect(status.stages.init).toEqual({ pending: 0, active: 1, slots: 8 });
+  expect(status.weights).toEqual({ version: null, paused: null });
 });
 
 test("a backend is added, listed and removed; an address that is none is refused", async () => {

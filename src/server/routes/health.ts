@@ -1,7 +1,7 @@
 import { Hono } from "hono";
 import type { ServerEnv, ServerParts } from "../parts.ts";
 
-export function healthRoutes({ store, scheduler, backends, version }: ServerParts) {
+export function healthRoutes({ store, scheduler, backends, weights, version }: ServerParts) {
   const app = new Hono<ServerEnv>();
 
   app.get("/healthz", (c) => c.json({ status: "ok", version }));
@@ -31,6 +31,7 @@ export function healthRoutes({ store, scheduler, backends, version }: ServerPart
       stages,
       finished_cursor: store.finishedCursor,
       stale_answers: staleAnswers,
+      weights: { version: weights.version, paused: weights.paused },
     });
   });
 
