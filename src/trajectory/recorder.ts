@@ -1,8 +1,9 @@
+import { ServiceError } from "../errors.ts";
 import type { AssistantMessage, FinishReason, Message, ToolSchema } from "../inference/engine.ts";
 import type { WeightSpan } from "../inference/generate.ts";
 import type { LogprobsMode } from "../inference/logprobs-mode.ts";
 import type { StopReason, TokenSegment, ToolRun, Trajectory, Turn } from "./record.ts";
-import { validateTokens } from "./validate.ts";
+import { tokenProblem } from "./validate.ts";
 
 /** One call of a model, as its recorder needs to know it. */
 export type RecordedCall = {
@@ -132,23 +133,19 @@ export class Recorder {
 
   /** @throws ServiceError `token_invariant` where a trainer could not rely on the tokens. */
   validate(): void {
-    validateTokens(this.#segments() ?? [], this.#trajectory.turns);
+    const problem = tokenProblem(this.#segments() ?? [], this.#trajectory.turns);
+    if (problem !== null) throw new ServiceError("token_invariant", problem);
   }
 
   /** What is there so far, with ids only where a trainer may rely on them. */
   toJson(): string {
     const segments = this.#segments();
-    const token_ids = segments === null ? "absent" : this.#holds(segments) ? "exact" : "refused";
-    const given = token_ids === "exact" ? segments : [];
-    return JSON.stringify({ ...this.#trajectory, token_ids, segments: given });
+    if (segments === null) return this.#json("absent", []);
+    const holds = tokenProblem(segments, this.#trajectory.turns) === null;
+    return holds ? this.#json("exact", segments) : this.#json("refused", []);
   }
 
-  #holds(segments: TokenSegment[]): boolean {
-    try {
-      validateTokens(segments, this.#trajectory.turns);
-      return true;
-    } catch {
-      return false;
-    }
+  #json(token_ids: Trajectory["token_ids"], segments: TokenSegment[]): string {
+    return JSON.stringify({ ...this.#trajectory, token_ids, segments });
   }
 }

@@ -1,4 +1,3 @@
-import { ServiceError } from "../errors.ts";
 import type { WeightSpan } from "../inference/generate.ts";
 import type { TokenSegment, Turn } from "./record.ts";
 
@@ -6,20 +5,22 @@ import type { TokenSegment, Turn } from "./record.ts";
  * Checks what a trainer relies on before a trajectory leaves the worker: that its spans, masks and
  * log-probabilities fit its ids, that a forked segment begins with the ids it shares with the one before it,
  * and that every turn's ids are there once, as many as the engine counted, each of a known weight version or none.
- * One that fails is a failure of the service, never data.
+ * One that has a problem is a failure of the service, never data.
  *
  * @param segments empty where the engine gave no ids
- * @throws ServiceError `token_invariant` with the place and the reason.
+ * @returns what does not hold, and where; null where all does
  */
-export function validateTokens(segments: readonly TokenSegment[], turns: readonly Turn[]): void {
-  if (segments.length === 0) return;
+export function tokenProblem(
+  segments: readonly TokenSegment[],
+  turns: readonly Turn[],
+): string | null {
+  if (segments.length === 0) return null;
   for (const [index, segment] of segments.entries()) {
     const problem = problemOf(segment) ?? forkProblem(segments, index);
-    if (problem) throw new ServiceError("token_invariant", `segment ${index}: ${problem}`);
+    if (problem) return `segment ${index}: ${problem}`;
   }
   const sampled = new Map<number, number>();
-  const problem = sampledOnce(segments, turns.length, sampled) ?? turnProblem(turns, sampled);
-  if (problem) throw new ServiceError("token_invariant", problem);
+  return sampledOnce(segments, turns.length, sampled) ?? turnProblem(turns, sampled);
 }
 
 function problemOf({ ids, spans, logprobs }: TokenSegment): string | null {

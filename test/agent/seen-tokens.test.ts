@@ -11,7 +11,7 @@ import { startSimulator } from "../../src/simulator/simulator.ts";
 import { byteTokenizer } from "../../src/simulator/tokenizer.ts";
 import type { Trajectory } from "../../src/trajectory/record.ts";
 import { Recorder } from "../../src/trajectory/recorder.ts";
-import { validateTokens } from "../../src/trajectory/validate.ts";
+import { tokenProblem } from "../../src/trajectory/validate.ts";
 import { toldTurns } from "../../src/worker/told-turns.ts";
 import { profileOf } from "../inference/token-setup.ts";
 
@@ -114,7 +114,7 @@ test("a rollout by messages keeps the ids that its engine saw and sampled", asyn
   const text = byteTokenizer.decode(segments[0]?.ids ?? []);
   expect(text).toContain("Go, naïvely.");
   expect(text).toEndWith("<|im_start|>assistant\nAnswer: 4<|im_end|>");
-  validateTokens(segments, turns);
+  expect(tokenProblem(segments, turns)).toBeNull();
   expect(turns.map(({ logprobs_mode: mode }) => mode)).toEqual(["raw", "raw"]);
 });
 
