@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 
+// Processes as /proc shows them. A zombie counts as gone: it holds nothing but its number.
+
 /** Of x86-64, which is all that the supervisor runs on. */
 const PAGE_BYTES = 4096;
-
-/** Processes as /proc shows them. A zombie counts as gone: it holds nothing but its number. */
 
 /** Null: the process is gone, or not ours to look at. */
 function link(path: string): string | null {
@@ -145,7 +145,7 @@ export function bootId(): string {
   return readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
 }
 
-/** SIGKILL. Returns false where the process is gone or not ours. */
+/** Sends SIGKILL, or another signal. Returns false where the process is gone or not ours. */
 export function killProcess(pid: number, signal: NodeJS.Signals = "SIGKILL"): boolean {
   try {
     process.kill(pid, signal);
