@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { MAX_TIMER_MS } from "../lib/clock.ts";
 import { bytes, count, flag, httpUrl, ms, networks, path, setting, whole } from "./setting.ts";
 
 /** Inference servers, calls of them, and the choice between them. */
@@ -40,7 +41,7 @@ export const BACKEND_SETTINGS = {
   backend_eject_ms: setting(ms, 1_000, "how long at first; twice as long each further time"),
   backend_max_eject_ms: setting(ms, 30_000, "how long a backend is out between two probes at most"),
   engine_stall_ms: setting(
-    whole(0),
+    whole(0, MAX_TIMER_MS),
     0,
     "longest silence within a reply, which is then streamed; 0 does not stream",
   ),

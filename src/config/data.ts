@@ -1,4 +1,4 @@
-import { bytes, flag, folder, ms, setting } from "./setting.ts";
+import { bytes, flag, folder, setting, whole } from "./setting.ts";
 
 /** The data folder, and how long it keeps what. */
 export const DATA_SETTINGS = {
@@ -17,7 +17,7 @@ export const DATA_SETTINGS = {
     16 * 1024 ** 2,
     "file that is given up on a full disk, so that running rollouts can still end",
   ),
-  retention_ms: setting(ms, 30 * 86_400_000, "how long a finished rollout is kept"),
+  retention_ms: setting(whole(1), 30 * 86_400_000, "how long a finished rollout is kept"),
   retention_bytes: setting(
     bytes,
     64 * 1024 ** 3,

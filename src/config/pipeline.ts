@@ -1,4 +1,3 @@
-import { z } from "zod";
 import { bytes, cores, count, ms, setting, whole } from "./setting.ts";
 
 /** Slots, threads and time limits of the stages. */
@@ -26,7 +25,7 @@ export const PIPELINE_SETTINGS = {
   max_sandboxes_ahead: setting(count, 16, "sandboxes that are in INIT or wait for RUN"),
   max_queued_jobs: setting(count, 1_000_000, "unfinished jobs; more are refused with 429"),
   max_paused_alive: setting(
-    z.int().min(0),
+    whole(0),
     32,
     "rollouts that wait in their sandboxes for the next batch; of further ones the record is kept",
   ),

@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os";
 import { resolve as resolvePath } from "node:path";
 import { z } from "zod";
+import { MAX_TIMER_MS } from "../lib/clock.ts";
 
 export const cores = availableParallelism();
 /** A number, or its text: flags and variables have nothing else. */
@@ -14,7 +15,7 @@ export const whole = (min: number, max = Number.MAX_SAFE_INTEGER) => {
 };
 export const count = whole(1);
 export const bytes = whole(1);
-export const ms = whole(1);
+export const ms = whole(1, MAX_TIMER_MS);
 export const httpUrl = z.url({
   protocol: /^https?$/,
   error: "must be an http: or https: URL, such as http://127.0.0.1:8000/v1",

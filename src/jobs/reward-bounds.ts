@@ -12,7 +12,8 @@ export type RewardBounds = Record<Figure, Interval> & {
 };
 
 /**
- * Bounds of a group's figures, given the rewards that are known.
+ * Bounds of a group's figures, given the rewards that are known. Each is worked out when it is asked for: a rule names
+ * one or two, and a large group is asked at each end of a rollout.
  *
  * @param open how many rewards between 0 and 1 are still to come
  * @param droppable whether some of those may never come, so that the group has fewer rewards in the end
@@ -27,12 +28,22 @@ export function rewardBounds(
   const hulls = (of: (open: number) => Interval) => hull(cases.map(of));
   return {
     n: { lo: known.length + fewest, hi: known.length + open },
-    min: hulls((count) => extreme(known, count, Math.min)),
-    max: hulls((count) => extreme(known, count, Math.max)),
-    mean: hulls((count) => meanBounds(known, count)),
+    get min() {
+      return hulls((count) => extreme(known, count, Math.min));
+    },
+    get max() {
+      return hulls((count) => extreme(known, count, Math.max));
+    },
+    get mean() {
+      return hulls((count) => meanBounds(known, count));
+    },
     sum: { lo: sum(known), hi: sum(known) + open },
-    std: hulls((count) => stdBounds(known, count)),
-    spread: hulls((count) => spreadBounds(known, count)),
+    get std() {
+      return hulls((count) => stdBounds(known, count));
+    },
+    get spread() {
+      return hulls((count) => spreadBounds(known, count));
+    },
     above: (limit) => hulls((count) => shareAbove(known, count, limit)),
   };
 }
@@ -64,13 +75,17 @@ function meanBounds(known: readonly number[], open: number): Interval {
   return n === 0 ? point(0) : { lo: sum(known) / n, hi: (sum(known) + open) / n };
 }
 
-/** The variance is convex: least with the rest at the mean of the known, greatest with each at 0 or 1. */
+/**
+ * The variance is convex: least with the rest at the mean of the known, greatest with each at 0 or 1; and of those the
+ * more even the halves are, the greater, so that only the split next to that has to be looked at.
+ */
 function stdBounds(known: readonly number[], open: number): Interval {
   const n = known.length + open;
   if (n === 0) return point(0);
   const least = Math.sqrt(squares(known) / n);
   if (open === 0) return point(least);
-  const corners = Array.from({ length: open + 1 }, (_, ones) => {
+  const even = Math.min(Math.max(n / 2 - sum(known), 0), open);
+  const corners = [Math.floor(even), Math.ceil(even)].map((ones) => {
     const rest = Array.from({ length: open }, (_, index) => (index < ones ? 1 : 0));
     return Math.sqrt(squares([...known, ...rest]) / n);
   });

@@ -7,3 +7,6 @@ export function systemClock(): Clock {
   const startMs = Date.now() - performance.now();
   return { nowMs: () => Math.round(startMs + performance.now()) };
 }
+
+/** The longest that a timer takes, 24 days: a longer one would be over at once. */
+export const MAX_TIMER_MS = 2 ** 31 - 1;

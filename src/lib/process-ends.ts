@@ -26,11 +26,6 @@ export function processEnds(processes: KnownProcess[], limitMs: number): Promise
   });
 }
 
-/** How many wait in this thread. */
-export function endsAwaited(): number {
-  return queue.length;
-}
-
 function look(): void {
   let running = 0;
   for (let rest = queue.length; rest > 0 && running < MAX_RUNNING; rest--) {

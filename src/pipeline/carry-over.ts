@@ -33,13 +33,16 @@ export class CarryOver {
   /** What no other batch has taken over in time is ended. */
   expireLater(row: BatchRow): void {
     const { settings, clock, operate, store } = this.#parts;
-    const inMs = (row.finished_ms ?? 0) + settings.carryLimitMs - clock.nowMs();
+    const limitMs = settings.carryLimitMs;
+    const leftMs = (row.finished_ms ?? 0) + limitMs - clock.nowMs();
+    // Before a restart the clock may have been ahead.
+    const inMs = Math.min(limitMs, Math.max(0, leftMs));
     const expire = () => {
       this.#expiries.delete(row.seq);
       operate(() => this.drop(row, "ended"));
     };
     if (store.batches.carries(row.seq)) {
-      this.#expiries.set(row.seq, setTimeout(expire, Math.max(0, inMs)));
+      this.#expiries.set(row.seq, setTimeout(expire, inMs));
     }
   }
 

@@ -15,7 +15,7 @@ type PauseParts = Pick<SchedulerParts, "store" | "clock" | "backends" | "isTight
   settings: { maxPausedAlive: number };
   active: Map<string, ActiveJob>;
   parking: Parking;
-  /** What a member of a group may do in RUN for its batch; `isOver` where that batch has come to its end. */
+  /** What a member of a group may do in RUN for its batch, and whether it may wait in its sandbox for the next one. */
   allowanceOf(groupSeq: number): { allowance: Allowance | null; stays: boolean };
   tell(job: Job): void;
   afterCommit(effect: () => void): void;
@@ -32,8 +32,8 @@ export class Pauses {
   readonly #alive = new Map<string, ActiveJob>();
   /** All that are paused, by the job's seq. */
   readonly #paused: Set<number>;
-  /** Stays in RUN that were given up and whose threads have not confirmed it, as `id.attempt`. */
-  readonly #leaving = new Set<string>();
+  /** Stays in RUN that were given up, as `id.attempt`, with the threads that have not confirmed it. */
+  readonly #leaving = new Map<string, PoolWorker>();
 
   constructor(parts: PauseParts) {
     this.#parts = parts;
@@ -141,7 +141,7 @@ export class Pauses {
       this.#lose(entry);
       for (const handle of entry.handles) this.#parts.parking.end(handle);
     }
-    this.#leaving.clear();
+    for (const [stay, thread] of this.#leaving) if (thread === worker) this.#leaving.delete(stay);
   }
 
   /** The service stops: the rows say that they are paused, and the next start finds the records. */
@@ -199,7 +199,7 @@ export class Pauses {
   /** Its thread is told to let go of it, and its sandbox ends without waiting for that. */
   #dismiss({ job, worker, handles }: ActiveJob): void {
     const { id: jobId, attempt } = job;
-    this.#leaving.add(`${jobId}.${attempt}`);
+    this.#leaving.set(`${jobId}.${attempt}`, worker);
     worker.outbox.push({ type: "cancel", jobId, attempt, reason: NOT_KEPT });
     this.#parts.afterCommit(() => this.#end(handles));
   }

@@ -61,7 +61,7 @@ export class WarmPool {
     }
   }
 
-  /** @param warm null: it did not start, and is not tried again until a job asks for the image. */
+  /** @param warm null: it did not start, and is not tried again until jobs ask for the image. */
   started(id: string, warm: WarmSandbox | null): void {
     const asked = this.#starting;
     if (asked?.id !== id) {
@@ -70,7 +70,7 @@ export class WarmPool {
     }
     this.#starting = null;
     if (warm) this.#ready.set(asked.image, [...(this.#ready.get(asked.image) ?? []), warm]);
-    else this.#demand.delete(asked.image);
+    else this.#discourage(asked.image);
   }
 
   /** The thread that was to start one is gone. */
@@ -122,6 +122,12 @@ export class WarmPool {
     if (rich === undefined || count(next) > 0) return null;
     this.#endOne(rich);
     return next;
+  }
+
+  /** As if no job had asked yet; what is ready of it still goes when nobody does for long. */
+  #discourage(image: string): void {
+    const demand = this.#demand.get(image);
+    if (demand) demand.jobs = 0;
   }
 
   #forget(): void {

@@ -7,29 +7,40 @@ import { trajectoryQuery } from "./trajectory-view.ts";
 /** The longest that a request may wait for a job. Units: milliseconds. */
 const MAX_WAIT_MS = 600_000;
 
-const wait = z.coerce.number().int().min(0).max(MAX_WAIT_MS).default(0);
-const cursor = z.coerce.number().int().min(0);
-const states = z
-  .string()
-  .transform((text) => text.split(","))
-  .pipe(z.array(z.enum(STATES)));
+export const waitMs = z.coerce.number().int().min(0).max(MAX_WAIT_MS).default(0);
+export const cursor = z.coerce.number().int().min(0);
 
-export const waitQuery = z.strictObject({ wait_ms: wait });
+/** How many entries a page has. */
+export function pageLimit(most: number, fallback: number) {
+  return z.coerce.number().int().min(1).max(most).default(fallback);
+}
+
+/** Several of `values`, with commas between. */
+export function anyOf<const T extends readonly string[]>(values: T) {
+  return z
+    .string()
+    .transform((text) => text.split(","))
+    .pipe(z.array(z.enum(values)));
+}
+
+const states = anyOf(STATES);
+
+export const waitQuery = z.strictObject({ wait_ms: waitMs });
 
 export const submitQuery = z.strictObject({
-  wait_ms: wait,
+  wait_ms: waitMs,
   /** Checks everything and submits nothing. */
   dry_run: z.stringbool().default(false),
 });
 
 export const listQuery = z.strictObject({
   after: cursor.default(0),
-  limit: z.coerce.number().int().min(1).max(1000).default(100),
+  limit: pageLimit(1000, 100),
   order: z.enum(["submitted", "finished"]).default("submitted"),
   state: states.optional(),
   label: labelQuery.optional(),
   kind: z.string().min(1).optional(),
-  wait_ms: wait,
+  wait_ms: waitMs,
 });
 
 /** A page of rollouts whose trajectories are wanted. */

@@ -16,11 +16,13 @@ export class TokenFile {
   readonly #path: string;
   #tokens: Token[];
   #stamp: string;
+  readonly #lookAgainMs: number;
   #lookedMs = performance.now();
 
   /** @throws ServiceError `invalid_field` where the file is missing, empty, or others can read it */
-  constructor(path: string) {
+  constructor(path: string, lookAgainMs = LOOK_AGAIN_MS) {
     this.#path = path;
+    this.#lookAgainMs = lookAgainMs;
     this.#stamp = stampOf(path);
     this.#tokens = readTokens(path);
   }
@@ -42,7 +44,7 @@ export class TokenFile {
   /** A file that can't be read or makes no sense leaves the tokens as they were: half a write locks nobody out. */
   #refresh(): void {
     const nowMs = performance.now();
-    if (nowMs - this.#lookedMs < LOOK_AGAIN_MS) return;
+    if (nowMs - this.#lookedMs < this.#lookAgainMs) return;
     this.#lookedMs = nowMs;
     try {
       const stamp = stampOf(this.#path);
@@ -65,10 +67,7 @@ function stampOf(path: string): string {
 }
 
 function readTokens(path: string): Token[] {
-  if (statSync(path).mode & 0o077) {
-    throw refusal(`others can read the tokens in ${path}`, `chmod 600 ${path}`);
-  }
-  const lines = readFileSync(path, "utf8").split("\n");
+  const lines = readPrivate(path).split("\n");
   const tokens = lines.flatMap((line, index) => {
     const text = line.trim();
     if (text === "" || text.startsWith("#")) return [];
@@ -83,6 +82,16 @@ function readTokens(path: string): Token[] {
   });
   if (tokens.length > 0) return tokens;
   throw refusal(`${path} has no token`, `openssl rand -hex 32 >> ${path}`);
+}
+
+function readPrivate(path: string): string {
+  try {
+    if ((statSync(path).mode & 0o077) === 0) return readFileSync(path, "utf8");
+  } catch (cause) {
+    const mend = "give the path of a file that this user can read";
+    throw refusal(`${path} can't be read: ${(cause as Error).message}`, mend, cause);
+  }
+  throw refusal(`others can read the tokens in ${path}`, `chmod 600 ${path}`);
 }
 
 function digestOf(token: string): Buffer {

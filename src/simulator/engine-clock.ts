@@ -1,3 +1,5 @@
+import { MAX_TIMER_MS } from "../lib/clock.ts";
+
 /** The time that an engine lives in. */
 export type EngineClock = {
   /** Units: milliseconds of the engine's time, from any beginning. */
@@ -8,10 +10,7 @@ export type EngineClock = {
   speed: number;
 };
 
-/** Timers take no more; who waits longer is woken too early, and waits again. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
-
-/** The machine's time, or that much faster. */
+/** The machine's time, or that much faster. Who waits longer than a timer takes is woken too early, and waits again. */
 export function engineClock(speed = 1): EngineClock {
   return {
     speed,

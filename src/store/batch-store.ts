@@ -157,6 +157,14 @@ export class BatchStore {
       .all();
   }
 
+  /** Ids of its rollouts that are not over. */
+  unfinishedRollouts(seq: number): string[] {
+    const open = and(eq(groups.batch_seq, seq), isNull(jobs.finished_ms));
+    const of = this.#db.select({ id: jobs.id }).from(jobs);
+    const rows = of.innerJoin(groups, eq(jobs.group_seq, groups.seq)).where(open).all();
+    return rows.map(({ id }) => id);
+  }
+
   /** How many groups it has delivered, and their sampled tokens. */
   deliveries(seq: number): { delivered: number; tokens: number } {
     const sampled = sql<number>`coalesce(sum(${jobs.sampled_tokens}), 0)`;

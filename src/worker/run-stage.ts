@@ -69,6 +69,8 @@ class StageRun {
   readonly #parts: StageParts;
   readonly #recorder: Recorder;
   #plan = NO_SANDBOX;
+  /** The trajectory of a RUN that has come to its end, checked. */
+  #finished: string | null = null;
 
   constructor(start: StartStage, parts: StageParts, signal: AbortSignal, recorder: Recorder) {
     this.#start = start;
@@ -124,7 +126,8 @@ class StageRun {
   }
 
   trajectory(): string | null {
-    return this.#recorder.hasContent ? this.#recorder.toJson() : null;
+    if (this.#finished !== null || !this.#recorder.hasContent) return this.#finished;
+    return this.#recorder.toJson();
   }
 
   // biome-ignore lint/suspicious/noExplicitAny: see `#kind`.
@@ -156,7 +159,7 @@ class StageRun {
       };
       return this.#kind.run(instance, { ...context, agent: (task) => driveAgent(context, task) });
     });
-    this.#recorder.validate();
+    if (this.#recorder.hasContent) this.#finished = this.#recorder.finished();
     return { outcome: bounded(outcome, this.#parts.settings.maxOutcomeBytes), verdict: null };
   }
 

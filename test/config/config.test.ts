@@ -33,6 +33,14 @@ describe("settings", () => {
     expect(off.allow_host_driver).toBe(false);
   });
 
+  test("take what they are by default also as the text of a flag or variable", () => {
+    for (const [name, { fallback }] of Object.entries(SETTINGS)) {
+      if (fallback === undefined) continue;
+      const config = loadConfig({ env: { [variableOf(name)]: String(fallback) }, flags: {} });
+      expect([name, config[name as keyof typeof config]]).toEqual([name, fallback]);
+    }
+  });
+
   test("have folders from the working directory on, as absolute paths", () => {
     const { data_dir, image_cache } = loadConfig({
       env: { ROLLOUTD_IMAGE_CACHE: "./images" },
@@ -64,6 +72,8 @@ describe("a wrong value is refused with where it was set", () => {
     [{ flags: { port: "http" } }, "--port", "port"],
     [{ flags: { port: "65536" } }, "--port", "port"],
     [{ flags: { data_dir: "" } }, "--data-dir", "data_dir"],
+    // A timer that is set to 30 days is over at once.
+    [{ flags: { carry_limit_ms: "2592000000" } }, "--carry-limit-ms", "carry_limit_ms"],
     [{ env: { ROLLOUTD_RUN_SLOTS: "0" } }, "ROLLOUTD_RUN_SLOTS", "run_slots"],
     [{ env: { ROLLOUTD_RUN_SLOTS: "1.5" } }, "ROLLOUTD_RUN_SLOTS", "run_slots"],
     [

@@ -128,6 +128,19 @@ describe("the warm pool", () => {
     expect(t.fill()).toEqual([]);
   });
 
+  test("ends those of an image that starts no more, as soon as nobody has asked for long", () => {
+    using t = setup(2);
+    t.demand("a");
+    t.tend();
+    t.pool.started(t.asked.shift()?.id ?? "", t.warm("a0"));
+    t.tend();
+    t.pool.started(t.asked.shift()?.id ?? "", null);
+    expect([t.fill(), t.pool.size]).toEqual([[], 1]);
+    t.state.nowMs += MINUTE + 1;
+    t.tend();
+    expect([t.ended, t.pool.size]).toEqual([["a0"], 0]);
+  });
+
   test("of size 0 does nothing", () => {
     using t = setup(0);
     t.demand("a");

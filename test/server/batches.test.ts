@@ -160,7 +160,8 @@ describe("a batch", () => {
     await using t = groupService(dir.path);
     await t.send("POST", "/v1/batches", BATCH);
     await waitFor(() => t.waiting.has("b-1-1"), "it to run");
-    const { body } = await t.send("DELETE", "/v1/batches/b");
+    const { body } = await t.send("DELETE", "/v1/batches/b?wait_ms=20000");
+    expect(t.scheduler.unfinished).toBe(0);
     expect(body).toMatchObject({ state: "cancelled", error: { code: "cancelled" } });
     await waitFor(() => t.scheduler.unfinished === 0, "its rollouts to end");
     expect((await t.send("DELETE", "/v1/batches/nobody")).status).toBe(404);

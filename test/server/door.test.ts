@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { once } from "node:events";
-import { mkdirSync, renameSync, writeFileSync } from "node:fs";
+import { mkdirSync, renameSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { Hono } from "hono";
 import { type Address, listen } from "../../src/server/listen.ts";
@@ -48,9 +48,10 @@ async function setup(address: Partial<Address> & { tokens?: TokenFile | null } =
   };
 }
 
+/** Looks at the file again with each request. */
 function tokenFile(path: string, text: string, mode = 0o600): TokenFile {
   writeFileSync(path, text, { mode });
-  return new TokenFile(path);
+  return new TokenFile(path, 0);
 }
 
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
@@ -79,9 +80,14 @@ describe("a port with tokens", () => {
     writeFileSync(dir.file("broken"), "short", { mode: 0o600 });
     renameSync(dir.file("broken"), dir.file("t"));
     expect((await t.ask("/who", bearer(OLD)))[0]).toBe(200);
-    writeFileSync(dir.file("next"), NEW, { mode: 0o600 });
-    renameSync(dir.file("next"), dir.file("t"));
-    await waitFor(async () => (await t.ask("/who", bearer(NEW)))[0] === 200, "the new token");
+    // It is there, and can't be read.
+    rmSync(dir.file("t"));
+    mkdirSync(dir.file("t"), { mode: 0o700 });
+    expect((await t.ask("/who", bearer(OLD)))[0]).toBe(200);
+    rmdirSync(dir.file("t"));
+    expect((await t.ask("/who", bearer(OLD)))[0]).toBe(200);
+    writeFileSync(dir.file("t"), NEW, { mode: 0o600 });
+    expect((await t.ask("/who", bearer(NEW)))[0]).toBe(200);
     expect((await t.ask("/who", bearer(OLD)))[0]).toBe(401);
   });
 
@@ -93,6 +99,8 @@ describe("a port with tokens", () => {
     expect(await fieldOf("# nothing\n")).toBe("token_file");
     expect(await fieldOf("short")).toBe("token_file");
     expect((await failureOf(() => new TokenFile(dir.file("none")))).field).toBe("token_file");
+    mkdirSync(dir.file("folder"), { mode: 0o700 });
+    expect((await failureOf(() => new TokenFile(dir.file("folder")))).field).toBe("token_file");
   });
 });
 

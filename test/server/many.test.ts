@@ -116,6 +116,21 @@ test("P10: more waiting requests than allowed are refused, and say when to come 
   expect((await Promise.all(polls)).map(({ status }) => status)).toEqual([200, 200]);
 });
 
+test("P10: who waits for a group or a batch counts as well", async () => {
+  await using t = setup({ held: true, maxWaiting: 1 });
+  const group = { instance: ECHO.instance, num_samples: 2 };
+  await t.send("POST", "/v1/groups", { id: "g", ...group });
+  const batch = { goal: { groups: 1 }, num_samples: 2, instances: [ECHO.instance] };
+  await t.send("POST", "/v1/batches", { id: "b", ...batch });
+  const poll = t.send("GET", "/v1/groups/g?wait_ms=20000");
+  const others = ["/v1/groups/g", "/v1/batches/b", "/v1/batches/b/groups"];
+  for (const path of others)
+    expect([path, (await t.send("GET", `${path}?wait_ms=20000`)).status]).toEqual([path, 429]);
+  await t.send("DELETE", "/v1/groups/g");
+  expect((await poll).body.state).toBe("cancelled");
+  expect((await t.send("GET", "/v1/batches/b")).status).toBe(200);
+});
+
 test("P10: of ten times the work that fits, what was accepted ends, and the rest is told when to come back", async () => {
   await using t = setup({ held: true });
   const submit = (index: number) =>

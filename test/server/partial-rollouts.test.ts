@@ -83,6 +83,21 @@ describe("a rollout that has used up its turns", () => {
     expect(t.scheduler.staleAnswers).toBe(0);
   });
 
+  test("leaves its thread without a complaint, also where another thread dies before it has", async () => {
+    using dir = tempDir();
+    await using t = groupService(dir.path, { turns: TURNS, maxPausedAlive: 0 });
+    await t.send("POST", "/v1/batches", FIRST);
+    const { start, thread } = await waitFor(() => t.playing.get("b-0-0"), "b-0-0 to be in RUN");
+    const cancelled = Promise.withResolvers<void>();
+    thread.onCancel = () => cancelled.resolve();
+    await untilPaused(t, "b-0-0");
+    await cancelled.promise;
+    t.threads.find(({ stage }) => stage === "eval")?.thread.crash("gone");
+    thread.finish(start, { error: BROKEN });
+    await untilPaused(t, "b-0-1");
+    expect(t.scheduler.staleAnswers).toBe(0);
+  });
+
   test("survives kill -9 while it waits and after it went on, each time with its turns", async () => {
     await using life = mortalGroupService({ turns: TURNS });
     await life.now.send("POST", "/v1/batches", FIRST);

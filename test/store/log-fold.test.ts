@@ -76,7 +76,7 @@ test("a write that can't wait leaves the log as it is until the disk has the dat
   const { calls, here, store } = await longLog(dir.path);
   using _ = store;
   const folded = store.settled();
-  store.transaction(() => store.addWeightVersion({ version: "v1", announced_ms: 1 }));
+  store.transaction(() => store.weights.add({ version: "v1", announced_ms: 1 }));
   // Nothing was copied yet, so nothing is to be synced.
   await folded;
   expect(here).toEqual([]);
@@ -98,7 +98,7 @@ test("a write that does not ask is refused while the log is folded, and none lat
   const { calls, store } = await longLog(dir.path);
   using _ = store;
   const folded = store.settled();
-  const write = () => store.addWeightVersion({ version: "v1", announced_ms: 1 });
+  const write = () => store.weights.add({ version: "v1", announced_ms: 1 });
   expect(write).toThrow("readonly");
   calls[0]?.answer(null);
   expect(write).toThrow("readonly");

@@ -70,8 +70,10 @@ export function groupService(
   const playing = new Map<string, Playing>();
   const fatal: unknown[] = [];
   const pool = { threads: 1, slots };
-  const spawn = (_stage: Stage) => {
+  const threads: { stage: Stage; thread: FakeThread }[] = [];
+  const spawn = (stage: Stage) => {
     const thread = new FakeThread();
+    threads.push({ stage, thread });
     thread.onStart = (start) => {
       if (start.stage === "eval") waiting.set(start.jobId, { start, thread });
       else if (start.stage === "run" && turns > 0) {
@@ -138,6 +140,7 @@ export function groupService(
     scheduler,
     fatal,
     clock,
+    threads,
     /** New weights, as the trainer announces them. */
     announce: () => announcedMs.push(clock.nowMs()),
     /** Rollouts that wait for their reward. */

@@ -74,6 +74,7 @@ export const OPERATIONS: Operation[] = [
   {
     route: "POST /v1/rollouts/{id}/rescore",
     summary: "Score the recorded outcome of a finished rollout again, as a rollout of its own",
+    query: queries.waitQuery,
     body: rescoreSchema,
   },
   {
@@ -132,7 +133,11 @@ export const OPERATIONS: Operation[] = [
     summary: "Why rollouts went where they went",
     query: decisionsSchema,
   },
-  { route: "GET /v1/backends/{id}", summary: "One inference server" },
+  {
+    route: "GET /v1/backends/{id}",
+    summary: "One inference server, and why rollouts went there",
+    query: decisionsSchema,
+  },
   {
     route: "POST /v1/backends/{id}/drain",
     summary: "Let an inference server run empty",

@@ -5,29 +5,23 @@ import { BATCH_STATES } from "../../jobs/batch.ts";
 import { appendSchema, batchRequestSchema } from "../../protocol/batch.ts";
 import { type BatchView, viewBatch } from "../../protocol/batch-view.ts";
 import { parseBody } from "../../protocol/parse.ts";
+import { anyOf, cursor, pageLimit, waitMs, waitQuery } from "../../protocol/queries.ts";
 import type { BatchRow } from "../../store/tables.ts";
 import { readJson } from "../body.ts";
 import type { ServerEnv, ServerParts } from "../parts.ts";
+import { waitFinal } from "../wait.ts";
 import { describe, groupQuery } from "./groups.ts";
 
-const wait = z.coerce.number().int().min(0).max(600_000).default(0);
-const waitQuery = z.strictObject({ wait_ms: wait });
-const cursor = z.coerce.number().int().min(0).default(0);
-
 export const batchListQuery = z.strictObject({
-  after: cursor,
-  limit: z.coerce.number().int().min(1).max(1000).default(100),
-  state: z
-    .string()
-    .transform((text) => text.split(","))
-    .pipe(z.array(z.enum(BATCH_STATES)))
-    .optional(),
+  after: cursor.default(0),
+  limit: pageLimit(1000, 100),
+  state: anyOf(BATCH_STATES).optional(),
 });
 
 export const groupsQuery = z.strictObject({
-  after: cursor,
-  limit: z.coerce.number().int().min(1).max(100).default(10),
-  wait_ms: wait,
+  after: cursor.default(0),
+  limit: pageLimit(100, 10),
+  wait_ms: waitMs,
   ...groupQuery,
 });
 
@@ -79,10 +73,16 @@ export function batchRoutes(parts: ServerParts) {
     return c.json({ groups: rows.map((row) => describe(parts, row, query)), next, over });
   });
 
-  /** Ends the batch and all that is under way for it. What it has handed over stays. */
+  /**
+   * Ends the batch and all that is under way for it; with `wait_ms` also waits until nothing of it runs. What it has
+   * handed over stays.
+   */
   app.delete("/:id", async (c) => {
+    const { wait_ms } = parseBody(waitQuery, c.req.query());
     const id = c.req.param("id");
-    if (!(await batches.cancel(id))) throw unknown(id);
+    const ended = await batches.cancel(id);
+    if (!ended) throw unknown(id);
+    await waitFinal(c, parts, store.batches.unfinishedRollouts(ended.seq), wait_ms);
     return c.json(view(find(id)));
   });
 
@@ -105,12 +105,16 @@ export function batchRoutes(parts: ServerParts) {
     waitMs: number,
     enough: () => boolean,
   ): Promise<void> {
+    const hasToWait = () => find(id).finished_ms === null && !enough() && !scheduler.draining;
+    if (waitMs <= 0 || !hasToWait()) return;
+    c.env.keepOpen();
     const until = performance.now() + waitMs;
-    if (waitMs > 0) c.env.keepOpen();
-    while (find(id).finished_ms === null && !enough() && !scheduler.draining) {
-      const left = until - performance.now();
-      if (left <= 0 || !(await batches.waiters.job(id, left, c.req.raw.signal))) return;
-    }
+    await parts.gate.wait(async () => {
+      while (hasToWait()) {
+        const left = until - performance.now();
+        if (left <= 0 || !(await batches.waiters.job(id, left, c.req.raw.signal))) return;
+      }
+    });
   }
 
   return app;

@@ -1,32 +1,28 @@
-import { Hono } from "hono";
+import { type Context, Hono } from "hono";
 import { z } from "zod";
 import { ServiceError } from "../../errors.ts";
 import { GROUP_STATES } from "../../jobs/group.ts";
 import { advantagesQuery, groupRequestSchema } from "../../protocol/group.ts";
 import { type GroupView, viewGroup } from "../../protocol/group-view.ts";
 import { parseBody } from "../../protocol/parse.ts";
+import { anyOf, cursor, pageLimit, waitMs } from "../../protocol/queries.ts";
 import { trajectoryQuery, viewTrajectory } from "../../protocol/trajectory-view.ts";
 import type { GroupRow } from "../../store/tables.ts";
 import { readJson } from "../body.ts";
 import type { ServerEnv, ServerParts } from "../parts.ts";
-
-const wait = z.coerce.number().int().min(0).max(600_000).default(0);
+import { waitFinal } from "../wait.ts";
 
 export const groupQuery = {
   advantages: advantagesQuery,
   trajectories: z.stringbool().default(false),
   ...trajectoryQuery,
 };
-export const groupReadQuery = z.strictObject({ wait_ms: wait, ...groupQuery });
+export const groupReadQuery = z.strictObject({ wait_ms: waitMs, ...groupQuery });
 
 export const groupListQuery = z.strictObject({
-  after: z.coerce.number().int().min(0).default(0),
-  limit: z.coerce.number().int().min(1).max(1000).default(100),
-  state: z
-    .string()
-    .transform((text) => text.split(","))
-    .pipe(z.array(z.enum(GROUP_STATES)))
-    .optional(),
+  after: cursor.default(0),
+  limit: pageLimit(1000, 100),
+  state: anyOf(GROUP_STATES).optional(),
   ...groupQuery,
 });
 
@@ -41,7 +37,7 @@ export function groupRoutes(parts: ServerParts) {
     const query = parseBody(groupReadQuery, c.req.query());
     const body = parseBody(groupRequestSchema, await readJson(c.req.raw, parts.maxBodyBytes));
     const { id, created } = await groups.submit(parts.acceptGroup(body, c.env.client));
-    await waitFinal(c, id, query.wait_ms);
+    await waitDecided(c, id, query.wait_ms);
     return c.json({ created, ...describe(parts, find(id), query) }, created ? 201 : 200);
   });
 
@@ -55,7 +51,7 @@ export function groupRoutes(parts: ServerParts) {
   app.get("/:id", async (c) => {
     const query = parseBody(groupReadQuery, c.req.query());
     const id = c.req.param("id");
-    await waitFinal(c, id, query.wait_ms);
+    await waitDecided(c, id, query.wait_ms);
     return c.json(describe(parts, find(id), query));
   });
 
@@ -64,14 +60,8 @@ export function groupRoutes(parts: ServerParts) {
     const query = parseBody(groupReadQuery, c.req.query());
     const id = c.req.param("id");
     if (!(await groups.cancel(id))) throw unknown(id);
-    const until = performance.now() + query.wait_ms;
-    if (query.wait_ms > 0) c.env.keepOpen();
-    for (const job of store.groups.members(find(id).seq)) {
-      const left = until - performance.now();
-      // Looked at anew, because it may have ended while another one was waited for.
-      if (left <= 0 || store.jobById(job.id)?.finished_ms !== null) continue;
-      await scheduler.waiters.job(job.id, left, c.req.raw.signal);
-    }
+    const members = store.groups.members(find(id).seq).map((job) => job.id);
+    await waitFinal(c, parts, members, query.wait_ms);
     return c.json(describe(parts, find(id), query));
   });
 
@@ -81,12 +71,10 @@ export function groupRoutes(parts: ServerParts) {
     return row;
   }
 
-  type Waiting = { env: ServerEnv["Bindings"]; req: { raw: Request } };
-
-  async function waitFinal(c: Waiting, id: string, waitMs: number): Promise<void> {
+  async function waitDecided(c: Context<ServerEnv>, id: string, waitMs: number): Promise<void> {
     if (waitMs <= 0 || scheduler.draining || find(id).finished_ms !== null) return;
     c.env.keepOpen();
-    await groups.waiters.job(id, waitMs, c.req.raw.signal);
+    await parts.gate.wait(() => groups.waiters.job(id, waitMs, c.req.raw.signal));
   }
 
   return app;
