@@ -8,55 +8,53 @@ export type Cost = {
   prefillMs: number;
   /** Reading its own context in each of its steps. */
   readMs: number;
+  /** Reading what it holds of the memory: of the first prompt that its siblings hold with it its part, in each of its steps. */
+  heldMs: number;
   /** The square roots of those times, for all of its steps together: at most so much. */
   rootMs: number;
   toolMs: number;
 };
 
-type Cluster = { rollouts: Rollout[]; engine: EngineModel; backends: number; slots: number };
+type Cluster = { rollouts: Rollout[]; engine: EngineModel; backends: number };
 
 /**
- * The longest rollout alone on an engine, or all work shared evenly among the engines, with the weights read as rarely as
- * the slots allow. Units: milliseconds.
+ * The issue's bound: the longest rollout alone on an engine, or all work shared evenly among the engines, each with a full
+ * memory from its first step to its last, so that the weights are read as rarely as can be. Units: milliseconds.
  */
-export function lowerBoundMs({ rollouts, engine, backends, slots }: Cluster): number {
+export function lowerBoundMs({ rollouts, engine, backends }: Cluster): number {
   const costs = costsOf(rollouts, engine);
-  const batch = Math.min(engine.maxBatch, slots / backends);
-  const total = sum(costs, ({ sampledTokens, prefillMs, readMs }) => {
-    return (sampledTokens * engine.weightsMs) / batch + prefillMs + readMs;
-  });
-  return Math.max(longestMs(costs, engine), total / backends);
+  const fullMs = fullMsOf(rollouts, engine);
+  const workMs = workMsOf(costs, engine, ({ heldMs }) => heldMs / fullMs);
+  return Math.max(longestMs(costs, engine), workMs / backends);
 }
 
 /**
  * What no schedule is faster than, also one that knows all lengths, moves rollouts for nothing and makes them wait as it
  * likes. Units: milliseconds.
  *
- * A step reads the weights once, in `weightsMs`, and all contexts of its batch, in `r1 + r2 + ...`. Let each in the batch pay
- * for the weights by its part of these reads: with `q` for their sum, rollout i pays `weightsMs * ri / q`. Two things keep that
- * from being little:
+ * A step reads the weights once, in `weightsMs`, and all contexts of its batch. Let each in the batch pay for the weights by
+ * what it holds of the memory, in the time that reading it takes: with `q` for the sum of these, rollout i pays
+ * `weightsMs * hi / q`. A first prompt is held once, and its siblings, of whom at most all are in the batch, have each their
+ * part of it. Two things keep what is paid from being little:
  * - The contexts of a batch lie in memory, so `q` is at most what a full memory takes to read.
- * - Who is done by T has spent no more than T on its own prompts, its tools and its steps. So the sum of `q` over its steps
- *   is at most `spare = T - prefill - tools - steps * weightsMs`, and by Cauchy and Schwarz
- *   `sum(ri / q) >= sum(sqrt(ri))^2 / sum(q) >= sum(sqrt(ri))^2 / spare`.
+ * - Who is done by T has spent no more than T on its own prompts, its tools and its steps, and a step takes
+ *   `weightsMs + q` at least. So the sum of `q` over its steps is at most `spare = T - prefill - tools - steps * weightsMs`,
+ *   and by Cauchy and Schwarz `sum(hi / q) >= sum(sqrt(hi))^2 / sum(q) >= sum(sqrt(hi))^2 / spare`.
  *   Whoever is to be done early has a batch almost to itself, and pays for the weights almost alone.
  *
  * The engines have T each for what all pay, for the reads and for the prompts. The longer T is the less is to be
  * paid, so the bound is the shortest T in which it can be, found by halving.
  */
-export function provableBoundMs({ rollouts, engine, backends }: Omit<Cluster, "slots">): number {
+export function provableBoundMs({ rollouts, engine, backends }: Cluster): number {
   const costs = costsOf(rollouts, engine);
-  const largest = Math.max(engine.kvTokens, ...rollouts.map(contextOf));
-  const fullMs = engine.contextMs * largest;
-  const tokens = sum(costs, ({ sampledTokens }) => sampledTokens);
-  const ownMs = sum(costs, ({ prefillMs, readMs }) => prefillMs + readMs);
+  const fullMs = fullMsOf(rollouts, engine);
   const isEnough = (limitMs: number) => {
-    const paid = sum(costs, ({ sampledTokens, prefillMs, readMs, rootMs, toolMs }) => {
+    const workMs = workMsOf(costs, engine, (cost) => {
+      const { sampledTokens, prefillMs, heldMs, rootMs, toolMs } = cost;
       const spareMs = limitMs - prefillMs - toolMs - sampledTokens * engine.weightsMs;
-      return Math.max(readMs / fullMs, rootMs ** 2 / spareMs);
+      return Math.max(heldMs / fullMs, rootMs ** 2 / spareMs);
     });
-    const steps = Math.max(paid, tokens / engine.maxBatch);
-    return steps * engine.weightsMs + ownMs <= backends * limitMs;
+    return workMs <= backends * limitMs;
   };
   // Alone each rollout spends all that it has to spare on itself.
   let low = longestMs(costs, engine);
@@ -69,6 +67,18 @@ export function provableBoundMs({ rollouts, engine, backends }: Omit<Cluster, "s
     else low = middle;
   }
   return low;
+}
+
+/** What the engines are busy for, when each rollout pays for so many steps. */
+function workMsOf(costs: Cost[], engine: EngineModel, stepsOf: (cost: Cost) => number): number {
+  const tokens = sum(costs, ({ sampledTokens }) => sampledTokens);
+  const steps = Math.max(sum(costs, stepsOf), tokens / engine.maxBatch);
+  return steps * engine.weightsMs + sum(costs, ({ prefillMs, readMs }) => prefillMs + readMs);
+}
+
+/** Reading all of the memory, or the one context that is larger. */
+function fullMsOf(rollouts: Rollout[], { kvTokens, contextMs }: EngineModel): number {
+  return contextMs * Math.max(kvTokens, ...rollouts.map(contextOf));
 }
 
 function sum(costs: Cost[], of: (cost: Cost) => number): number {
@@ -86,26 +96,40 @@ function longestMs(costs: Cost[], { weightsMs }: EngineModel): number {
  * decode before, so that it may be counted to the first.
  */
 export function costsOf(rollouts: Rollout[], engine: EngineModel): Cost[] {
+  const siblings = new Map<string, number>();
+  for (const { group } of rollouts) siblings.set(group, (siblings.get(group) ?? 0) + 1);
   const groups = new Set<string>();
   return rollouts.map((rollout) => {
-    const isFirst = !groups.has(rollout.group);
-    groups.add(rollout.group);
-    return costOf(rollout, isFirst ? rollout.promptTokens : 0, engine);
+    const { group, promptTokens } = rollout;
+    const isFirst = !groups.has(group);
+    groups.add(group);
+    const others = 1 - 1 / (siblings.get(group) ?? 1);
+    const costs = { computed: isFirst ? promptTokens : 0, heldByOthers: others * promptTokens };
+    return costOf(rollout, costs, engine);
   });
 }
 
-function costOf({ turns, promptTokens }: Rollout, computed: number, engine: EngineModel): Cost {
+type FirstPrompt = { computed: number; heldByOthers: number };
+
+function costOf(
+  { turns, promptTokens }: Rollout,
+  { computed, heldByOthers }: FirstPrompt,
+  { contextMs, prefillTokensPerS }: EngineModel,
+): Cost {
   let context = promptTokens;
   let added = computed;
-  const cost = { sampledTokens: 0, prefillMs: 0, readMs: 0, rootMs: 0, toolMs: 0 };
+  const cost = { sampledTokens: 0, prefillMs: 0, readMs: 0, heldMs: 0, rootMs: 0, toolMs: 0 };
   for (const [index, { outputTokens, observationTokens, toolMs }] of turns.entries()) {
     if (index > 0) context += added;
-    cost.prefillMs += (added / engine.prefillTokensPerS) * 1000;
+    cost.prefillMs += (added / prefillTokensPerS) * 1000;
     cost.sampledTokens += outputTokens;
-    cost.readMs += engine.contextMs * outputTokens * (context + outputTokens / 2);
+    const readMs = contextMs * outputTokens * (context + outputTokens / 2);
+    cost.readMs += readMs;
+    cost.heldMs += readMs - contextMs * outputTokens * heldByOthers;
+    const held = context - heldByOthers;
     // A root's curve lies above the line between two of its points.
-    const roots = Math.sqrt(context) + Math.sqrt(context + outputTokens);
-    cost.rootMs += (outputTokens * Math.sqrt(engine.contextMs) * roots) / 2;
+    const roots = Math.sqrt(held) + Math.sqrt(held + outputTokens);
+    cost.rootMs += (outputTokens * Math.sqrt(contextMs) * roots) / 2;
     context += outputTokens;
     added = observationTokens;
     if (index < turns.length - 1) cost.toolMs += toolMs;

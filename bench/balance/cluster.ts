@@ -148,7 +148,6 @@ class Cluster {
       return;
     }
     this.#registry.release(jobId, true);
-    this.#engineOf(trajectory.backendId).forget(rollout.index);
     part.freeSlots++;
     this.#goOn();
     this.#fill();
@@ -160,11 +159,7 @@ class Cluster {
     for (const turn of [...this.#waiting]) {
       const trajectory = this.#registry.trajectory(turn.jobId);
       if (!trajectory) continue;
-      const home = this.#engineOf(trajectory.backendId);
-      if (this.#registry.relieve(trajectory) !== null) {
-        home.forget(turn.rollout.index);
-        this.moves++;
-      }
+      if (this.#registry.relieve(trajectory) !== null) this.moves++;
       if (!this.#registry.isHeld(trajectory)) continue;
       this.#waiting.delete(turn);
       this.#call(turn, trajectory);

@@ -1,27 +1,42 @@
+import type { EngineClock } from "../../src/simulator/engine-clock.ts";
+
+type Event = { ms: number; order: number; what: () => void; isCancelled: boolean };
+
 /** What happens when, in virtual time. */
-export class EventQueue {
+export class EventQueue implements EngineClock {
+  readonly speed = 1;
   #nowMs = 0;
-  readonly #heap: { ms: number; order: number; what: () => void }[] = [];
+  readonly #heap: Event[] = [];
   #order = 0;
 
   nowMs(): number {
     return this.#nowMs;
   }
 
-  at(ms: number, what: () => void): void {
+  after(ms: number, what: () => void): () => void {
+    const event = this.at(this.#nowMs + ms, what);
+    return () => {
+      event.isCancelled = true;
+    };
+  }
+
+  at(ms: number, what: () => void): Event {
     const heap = this.#heap;
-    let index = heap.push({ ms, order: this.#order++, what }) - 1;
+    const event = { ms, order: this.#order++, what, isCancelled: false };
+    let index = heap.push(event) - 1;
     while (index > 0) {
       const parent = (index - 1) >> 1;
       if (!this.#before(index, parent)) break;
       this.#swap(index, parent);
       index = parent;
     }
+    return event;
   }
 
   /** Until nothing is to happen any more. Returns when that was. */
   run(): number {
     for (let next = this.#pop(); next; next = this.#pop()) {
+      if (next.isCancelled) continue;
       this.#nowMs = Math.max(this.#nowMs, next.ms);
       next.what();
     }

@@ -115,7 +115,9 @@ async function runTool(
     options.recorder.observe(null, run);
     return result;
   }
-  const message = { role: "tool", content: result.text, tool_call_id: call.id } as const;
+  // Half a character, as a cut or the model's own words may leave one, is no UTF-8: engines fail at it.
+  const content = result.text.toWellFormed();
+  const message = { role: "tool", content, tool_call_id: call.id } as const;
   options.dialogue.add(message);
   options.recorder.observe(lastObservation(options.dialogue) ?? message, run);
   steps.push({

@@ -1,5 +1,5 @@
 import { constants, realpathSync } from "node:fs";
-import { open, realpath } from "node:fs/promises";
+import { type FileHandle, open, realpath } from "node:fs/promises";
 import { isAbsolute, sep } from "node:path";
 import { ServiceError } from "../errors.ts";
 import { requireAllowedUrl } from "../tasks/allowed-url.ts";
@@ -75,8 +75,7 @@ function isBelow(folder: string, path: string): boolean {
 }
 
 async function readFilePart(path: string, offset: number, size: number): Promise<Uint8Array> {
-  // A pipe would be waited for.
-  const file = await open(await realpath(path), constants.O_RDONLY | constants.O_NONBLOCK);
+  const file = await openFile(path);
   try {
     const stat = await file.stat();
     if (!stat.isFile()) throw invalidFile(`${path} is no file`, "name a file");
@@ -85,6 +84,16 @@ async function readFilePart(path: string, offset: number, size: number): Promise
     return buffer.subarray(0, bytesRead);
   } finally {
     await file.close();
+  }
+}
+
+async function openFile(path: string): Promise<FileHandle> {
+  try {
+    // A pipe would be waited for.
+    return await open(await realpath(path), constants.O_RDONLY | constants.O_NONBLOCK);
+  } catch (error) {
+    const why = `${path} can't be read: ${(error as Error).message}`;
+    throw invalidFile(why, "name a file that the service's user can read");
   }
 }
 

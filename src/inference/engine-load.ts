@@ -34,7 +34,9 @@ export function readMetrics(text: string): EngineLoad | null {
   for (const line of text.split("\n")) {
     const [, name, labels = "", value] = LINE.exec(line) ?? [];
     if (name === undefined || !Number.isFinite(Number(value))) continue;
-    values.set(name, [...(values.get(name) ?? []), Number(value)]);
+    const known = values.get(name);
+    if (known) known.push(Number(value));
+    else values.set(name, [Number(value)]);
     if (name !== "cache_config_info") continue;
     const tokens = label(labels, "num_gpu_blocks") * label(labels, "block_size");
     if (tokens > 0) kvTokens = (kvTokens ?? 0) + tokens;
@@ -46,7 +48,7 @@ export function readMetrics(text: string): EngineLoad | null {
   const uses = first(KV_USE);
   return {
     ...{ running, waiting: sum(WAITING) ?? 0, preemptions: sum(PREEMPTIONS) },
-    kvUse: uses ? Math.max(...uses) : null,
+    kvUse: uses?.reduce((most, use) => Math.max(most, use)) ?? null,
     kvTokens: kvTokens ?? sum(KV_TOKENS),
     cacheQueries: sum(CACHE_QUERIES),
     cacheHits: sum(CACHE_HITS),

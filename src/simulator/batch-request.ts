@@ -1,10 +1,11 @@
-import { type Lease, type Prefix, prefixOf } from "./kv-cache.ts";
+import { type Prefix, prefixOf } from "./kv-cache.ts";
 
-export type Work = {
-  promptIds: readonly number[];
-  outputIds: readonly number[];
-  salt: string;
-  signal: AbortSignal;
+/** What is asked of a batch, whose memory knows sequences as `S`. */
+export type Work<S> = {
+  promptTokens: number;
+  outputTokens: number;
+  /** Its prompt, and so many tokens of its output behind it. */
+  sequence(made: number): S;
   /** Told now and then how many tokens are made, while they are fewer than all. */
   onProgress?: ((made: number) => void) | undefined;
 };
@@ -20,13 +21,13 @@ export type Done = {
 };
 
 /** What the batch keeps of it. */
-export type Request = Work & {
+export type Request<S, R> = Work<S> & {
   queuedMs: number;
   /** Null until it is let in first. */
   startedMs: number | null;
   /** What it has to compute: its prompt, and what it had made when it was last thrown out. */
-  prefix: Prefix;
-  lease: Lease | null;
+  computes: S;
+  room: R | null;
   /** In which order it was let in. */
   entered: number;
   /** What of its prompt it found in memory when it was let in first. */
@@ -38,11 +39,17 @@ export type Request = Work & {
   /** The batch's step in which it began to decode. */
   fromStep: number;
   marks: Done["marks"];
-  resolve(done: Done): void;
+  done(done: Done): void;
 };
 
-/** Its prompt, and what it has made behind it. */
-export function computedBy({ promptIds, outputIds, salt }: Work, made: number): Prefix {
-  const ids = made === 0 ? promptIds : [...promptIds, ...outputIds.slice(0, made)];
-  return prefixOf(ids, salt);
+/** Work whose tokens have ids, for a `KvCache`. */
+export function workOf(
+  promptIds: readonly number[],
+  outputIds: readonly number[],
+  salt: string,
+): Work<Prefix> {
+  const sequence = (made: number) => {
+    return prefixOf(made === 0 ? promptIds : [...promptIds, ...outputIds.slice(0, made)], salt);
+  };
+  return { promptTokens: promptIds.length, outputTokens: outputIds.length, sequence };
 }

@@ -1,7 +1,7 @@
-import { computedBy, type Done, type Request, type Work } from "./batch-request.ts";
+import type { Done, Request, Work } from "./batch-request.ts";
 import type { EngineClock } from "./engine-clock.ts";
 import { type EngineModel, msOfSteps, stepsIn } from "./engine-model.ts";
-import { BLOCK_TOKENS, type KvCache } from "./kv-cache.ts";
+import { BLOCK_TOKENS, type KvMemory, type Room, type Sequence } from "./kv-memory.ts";
 
 const MIN_PROGRESS_MS = 10;
 /** So much of the memory is left free when a request is let in, for those inside to grow (vLLM's watermark). */
@@ -13,15 +13,16 @@ const ROUNDING = 1e-6;
  * Continuous batching, event by event: prompts are computed one after another, and in between all requests that
  * decode advance together, a token a step. So the batch keeps one count of steps, and each request only the count at
  * which it began. Where the contexts outgrow the memory the youngest request is thrown out, and is the next to be let in.
+ * `rolloutd simulate` serves it, and the benches play it in virtual time.
  */
-export class Batch {
+export class Batch<S extends Sequence, R extends Room> {
   readonly #model: EngineModel;
-  readonly #kv: KvCache;
+  readonly #kv: KvMemory<S, R>;
   readonly #clock: EngineClock;
-  readonly #waiting: Request[] = [];
+  readonly #waiting: Request<S, R>[] = [];
   /** The first of them is being computed. */
-  readonly #prefilling: Request[] = [];
-  readonly #decoding = new Set<Request>();
+  readonly #prefilling: Request<S, R>[] = [];
+  readonly #decoding = new Set<Request<S, R>>();
   #entered = 0;
   #steps = 0;
   /** Up to when everything here has happened. */
@@ -33,7 +34,7 @@ export class Batch {
   /** Requests that were thrown out of memory, to be computed again. */
   preemptions = 0;
 
-  constructor(model: EngineModel, kv: KvCache, clock: EngineClock) {
+  constructor(model: EngineModel, kv: KvMemory<S, R>, clock: EngineClock) {
     this.#model = model;
     this.#kv = kv;
     this.#clock = clock;
@@ -74,33 +75,41 @@ export class Batch {
   }
 
   /** Resolves when the last token is made, or at once with what there is when the caller leaves. */
-  run(work: Work): Promise<Done> {
+  run(work: Work<S>, signal: AbortSignal): Promise<Done> {
     this.#advance();
-    if (work.signal.aborted) {
+    if (signal.aborted) {
       return Promise.resolve({ cachedTokens: 0, generated: 0, queueMs: 0, marks: [] });
     }
     return new Promise((resolve) => {
-      const onAbort = () => {
-        this.#advance();
-        // What was done already is on its way to the caller.
-        if (!this.#knows(request)) return;
-        this.#end(request, this.#progressOf(request));
-        this.#goOn();
-      };
-      const request: Request = {
-        ...work,
-        ...{ queuedMs: this.#atMs, startedMs: null, lease: null },
-        prefix: computedBy(work, 0),
-        ...{ entered: 0, cachedTokens: 0, made: 0, prefillMs: 0, fromStep: 0, marks: [] },
-        resolve: (done) => {
-          work.signal.removeEventListener("abort", onAbort);
-          resolve(done);
-        },
-      };
-      work.signal.addEventListener("abort", onAbort, { once: true });
-      this.#waiting.push(request);
-      this.#goOn();
+      const onAbort = () => leave();
+      signal.addEventListener("abort", onAbort, { once: true });
+      const leave = this.begin(work, (done) => {
+        signal.removeEventListener("abort", onAbort);
+        resolve(done);
+      });
     });
+  }
+
+  /**
+   * @param done is told once, and calls nothing here before it has returned
+   * @returns what ends it before its time
+   */
+  begin(work: Work<S>, done: (done: Done) => void): () => void {
+    this.#advance();
+    const request: Request<S, R> = {
+      ...work,
+      ...{ queuedMs: this.#atMs, startedMs: null, room: null, computes: work.sequence(0) },
+      ...{ entered: 0, cachedTokens: 0, made: 0, prefillMs: 0, fromStep: 0, marks: [], done },
+    };
+    this.#waiting.push(request);
+    this.#goOn();
+    return () => {
+      this.#advance();
+      // What was done already is on its way to the caller.
+      if (!this.#knows(request)) return;
+      this.#end(request, this.#progressOf(request));
+      this.#goOn();
+    };
   }
 
   /** Everything that is generated from now on is by other weights than `version`. */
@@ -152,7 +161,7 @@ export class Batch {
     else {
       this.#steps += steps;
       const due = [...this.#decoding].filter((request) => this.#stepsLeft(request) <= ROUNDING);
-      for (const request of due) this.#end(request, request.outputIds.length);
+      for (const request of due) this.#end(request, request.outputTokens);
       this.#growContexts();
     }
   }
@@ -170,14 +179,14 @@ export class Batch {
 
   #decodingNow() {
     let contextTokens = 0;
-    for (const { promptIds, made, fromStep } of this.#decoding) {
-      contextTokens += promptIds.length + made + this.#steps - fromStep;
+    for (const { promptTokens, made, fromStep } of this.#decoding) {
+      contextTokens += promptTokens + made + this.#steps - fromStep;
     }
     return { requests: this.#decoding.size, contextTokens };
   }
 
-  #stepsLeft({ fromStep, made, outputIds }: Request): number {
-    return fromStep + outputIds.length - made - this.#steps;
+  #stepsLeft({ fromStep, made, outputTokens }: Request<S, R>): number {
+    return fromStep + outputTokens - made - this.#steps;
   }
 
   /** At least so many steps go by before contexts may have filled the memory. */
@@ -186,30 +195,33 @@ export class Batch {
     return 1 + Math.floor(this.#kv.availableBlocks / this.#decoding.size) * BLOCK_TOKENS;
   }
 
-  /** Starts requests in their order while the batch and the memory have room. */
+  /**
+   * Starts requests in their order while the batch and the memory have room. Prompts are computed in this order too, so that
+   * who comes in later finds what those before it have yet to compute (vLLM shares blocks when they are planned).
+   */
   #admit(): void {
     for (;;) {
       const [next] = this.#waiting;
       if (!next || this.#paused || this.running >= this.#model.maxBatch) return;
       const watermark = Math.ceil(WATERMARK * this.#kv.capacityBlocks);
       const headroom = this.running === 0 ? 0 : Math.max(this.running + 1, watermark);
-      const lease = this.#kv.reserve(next.prefix, next.prefix.tokens, headroom);
-      if (!lease) return;
+      const room = this.#kv.reserve(next.computes, headroom);
+      if (!room) return;
       this.#waiting.shift();
-      next.lease = lease;
+      this.#kv.share(room);
+      next.room = room;
       next.entered = ++this.#entered;
       if (next.startedMs === null) {
         next.startedMs = this.#atMs;
-        next.cachedTokens = lease.cachedTokens;
+        next.cachedTokens = room.cachedTokens;
       }
-      const tokens = next.prefix.tokens - lease.cachedTokens;
+      const tokens = next.computes.tokens - room.cachedTokens;
       next.prefillMs = (tokens / this.#model.prefillTokensPerS) * 1000;
       this.#prefilling.push(next);
     }
   }
 
-  #decode(request: Request): void {
-    if (request.lease) this.#kv.share(request.lease);
+  #decode(request: Request<S, R>): void {
     request.fromStep = this.#steps;
     this.#decoding.add(request);
   }
@@ -217,9 +229,9 @@ export class Batch {
   /** The eldest first; where the memory is full the youngest request is thrown out. */
   #growContexts(): void {
     for (const request of [...this.#decoding]) {
-      const { lease } = request;
-      const tokens = request.promptIds.length + this.#progressOf(request);
-      while (lease && this.#decoding.has(request) && !this.#kv.grow(lease, tokens)) {
+      const { room } = request;
+      const tokens = request.promptTokens + this.#progressOf(request);
+      while (room && this.#decoding.has(request) && !this.#kv.grow(room, tokens)) {
         const running = [...this.#prefilling, ...this.#decoding];
         if (running.length === 1) break;
         this.#preempt(running.reduce((a, b) => (a.entered > b.entered ? a : b)));
@@ -228,29 +240,29 @@ export class Batch {
   }
 
   /** It is the next to be let in, and goes on from what it has made. */
-  #preempt(request: Request): void {
+  #preempt(request: Request<S, R>): void {
     const made = this.#progressOf(request);
     this.#leave(request, made);
-    request.prefix = computedBy(request, made);
+    request.computes = request.sequence(made);
     request.made = made;
     this.#waiting.unshift(request);
     this.preemptions++;
   }
 
   /** What it has computed stays in memory as long as nobody needs the room. */
-  #leave(request: Request, made: number): void {
-    const { lease, promptIds } = request;
+  #leave(request: Request<S, R>, made: number): void {
+    const { room, promptTokens } = request;
     const prefilled = this.#decoding.delete(request);
     if (!prefilled) remove(this.#prefilling, request);
-    if (!lease) return;
-    if (prefilled) this.#kv.grow(lease, promptIds.length + made);
-    this.#kv.release(lease, prefilled ? computedBy(request, made) : null);
-    request.lease = null;
+    if (!room) return;
+    if (prefilled) this.#kv.grow(room, promptTokens + made);
+    this.#kv.release(room, prefilled ? request.sequence(made) : null);
+    request.room = null;
   }
 
   /** Tells the streaming requests how far they are, at most a hundred times a second. */
   #watch(): void {
-    if (this.#watched || this.#streaming().length === 0) return;
+    if (this.#watched || !this.#isStreaming()) return;
     this.#watched = true;
     const stepMs = msOfSteps(this.#model, this.#decodingNow(), 1);
     const everyMs = Math.max(stepMs, MIN_PROGRESS_MS * this.#clock.speed);
@@ -259,37 +271,42 @@ export class Batch {
       this.#advance();
       for (const request of this.#streaming()) {
         const made = this.#progressOf(request);
-        if (made > 0 && made < request.outputIds.length) request.onProgress?.(made);
+        if (made > 0 && made < request.outputTokens) request.onProgress?.(made);
       }
       this.#goOn();
     });
   }
 
-  #streaming(): Request[] {
+  #isStreaming(): boolean {
+    for (const { onProgress } of this.#decoding) if (onProgress) return true;
+    return false;
+  }
+
+  #streaming(): Request<S, R>[] {
     return [...this.#decoding].filter(({ onProgress }) => onProgress !== undefined);
   }
 
-  #knows(request: Request): boolean {
+  #knows(request: Request<S, R>): boolean {
     const waits = this.#waiting.includes(request) || this.#prefilling.includes(request);
     return waits || this.#decoding.has(request);
   }
 
-  #progressOf(request: Request): number {
+  #progressOf(request: Request<S, R>): number {
     if (!this.#decoding.has(request)) return request.made;
     const made = request.made + Math.floor(this.#steps - request.fromStep + ROUNDING);
-    return Math.min(request.outputIds.length, Math.max(0, made));
+    return Math.min(request.outputTokens, Math.max(0, made));
   }
 
-  #end(request: Request, generated: number): void {
+  #end(request: Request<S, R>, generated: number): void {
     const { queuedMs, startedMs, marks, cachedTokens } = request;
     remove(this.#waiting, request);
     this.#leave(request, generated);
     const queueMs = ((startedMs ?? this.#atMs) - queuedMs) / this.#clock.speed;
-    request.resolve({ cachedTokens, generated, queueMs, marks });
+    request.done({ cachedTokens, generated, queueMs, marks });
   }
 }
 
-function remove(requests: Request[], request: Request): void {
+function remove<T>(requests: T[], request: T): void {
   const at = requests.indexOf(request);
   if (at >= 0) requests.splice(at, 1);
 }

@@ -4,7 +4,7 @@ import { renderChat } from "./chatml.ts";
 import { messageSchema } from "./conversation.ts";
 import { parseFault } from "./faults.ts";
 import { failure, type Serving } from "./generation.ts";
-import { BLOCK_TOKENS } from "./kv-cache.ts";
+import { BLOCK_TOKENS } from "./kv-memory.ts";
 
 /** The version that the simulator says it is, of either engine. */
 const VERSION = "0.31.0";

@@ -1,7 +1,8 @@
 import { Batch } from "./batch.ts";
+import { workOf } from "./batch-request.ts";
 import type { EngineClock } from "./engine-clock.ts";
 import type { EngineModel } from "./engine-model.ts";
-import { KvCache } from "./kv-cache.ts";
+import { KvCache, type Lease, type Prefix } from "./kv-cache.ts";
 import { uniform } from "./random.ts";
 
 export type Call = {
@@ -48,7 +49,7 @@ const LOWEST_LOGPROB = -4;
 /** A model with the memory and the speed of a real one, and nothing to say of its own. */
 export class SimulatedEngine {
   readonly kv: KvCache;
-  readonly batch: Batch;
+  readonly batch: Batch<Prefix, Lease>;
   readonly counters: Counters = { promptTokens: 0, cachedTokens: 0, generatedTokens: 0 };
   readonly #seed: number;
   readonly #stops = new Map<AbortController, string>();
@@ -93,7 +94,8 @@ export class SimulatedEngine {
       told = made;
     };
     const onProgress = onTokens && tell;
-    const done = await this.batch.run({ promptIds, outputIds: ids, salt, signal, onProgress });
+    const work = { ...workOf(promptIds, ids, salt), onProgress };
+    const done = await this.batch.run(work, signal);
     call.signal.removeEventListener("abort", leave);
     this.#stops.delete(stop);
     const { cachedTokens, queueMs, generated, marks } = done;

@@ -1,4 +1,4 @@
-export const BLOCK_TOKENS = 16;
+import { BLOCK_TOKENS, blocksFor, type KvMemory, reusableBlocks } from "./kv-memory.ts";
 
 /** A sequence of ids as the cache knows it. */
 export type Prefix = {
@@ -7,7 +7,7 @@ export type Prefix = {
   hashes: readonly number[];
 };
 
-/** Room for one request, until it is released. */
+/** Room for one request. */
 export type Lease = {
   cachedTokens: number;
   readonly prompt: Prefix;
@@ -18,10 +18,10 @@ export type Lease = {
 };
 
 /**
- * The memory of an engine for keys and values, in blocks: prefixes are found again by a hash chain
- * that begins with the salt, and what nobody uses is evicted, the longest unused first.
+ * A memory that finds prefixes again by a hash chain that begins with the salt. What nobody uses is evicted, the longest
+ * unused first.
  */
-export class KvCache {
+export class KvCache implements KvMemory<Prefix, Lease> {
   readonly capacityBlocks: number;
   /** By hash: how many requests use the block now. */
   readonly #shared = new Map<number, number>();
@@ -33,7 +33,6 @@ export class KvCache {
     this.capacityBlocks = Math.floor(capacityTokens / BLOCK_TOKENS);
   }
 
-  /** The share that running requests use. */
   get usage(): number {
     return (this.#shared.size - this.#idle.size + this.#unshared) / this.capacityBlocks;
   }
@@ -42,25 +41,18 @@ export class KvCache {
     return blocksFor(tokens) <= this.capacityBlocks;
   }
 
-  /** Blocks that nobody uses now. */
   get availableBlocks(): number {
     return this.capacityBlocks - this.#shared.size - this.#unshared + this.#idle.size;
   }
 
-  /**
-   * Room for `tokens`, of which the prompt may be there already; null while there is none.
-   *
-   * @param headroom blocks that have to be left for others
-   */
-  reserve(prompt: Prefix, tokens: number, headroom = 0): Lease | null {
-    // The last token is always computed, because its output is what is asked for.
-    const reusable = Math.floor((prompt.tokens - 1) / BLOCK_TOKENS);
+  reserve(prompt: Prefix, headroom = 0): Lease | null {
+    const reusable = reusableBlocks(prompt.tokens);
     const pinned = new Set<number>();
     for (const hash of prompt.hashes.slice(0, reusable)) {
       if (!this.#shared.has(hash)) break;
       pinned.add(hash);
     }
-    const unshared = blocksFor(tokens) - pinned.size;
+    const unshared = blocksFor(prompt.tokens) - pinned.size;
     let foundIdle = 0;
     for (const hash of pinned) if (this.#idle.has(hash)) foundIdle++;
     // Who has to wait changes nothing, so that asking again and again keeps no prefix from being evicted.
@@ -71,7 +63,6 @@ export class KvCache {
     return { cachedTokens: pinned.size * BLOCK_TOKENS, prompt, pinned, unshared };
   }
 
-  /** Room for a context that has come to `tokens`. False where there is none. */
   grow(lease: Lease, tokens: number): boolean {
     const more = blocksFor(tokens) - lease.pinned.size - lease.unshared;
     if (more <= 0) return true;
@@ -81,7 +72,6 @@ export class KvCache {
     return true;
   }
 
-  /** The prompt has been computed: from now on others may use it. */
   share(lease: Lease, { hashes } = lease.prompt): void {
     for (const hash of hashes) {
       if (lease.pinned.has(hash) || this.#shared.has(hash) || lease.unshared === 0) continue;
@@ -92,12 +82,16 @@ export class KvCache {
     }
   }
 
-  /** The request is over; what it computed stays until the room is needed. */
   release(lease: Lease, computed: Prefix | null): void {
     if (computed) this.share(lease, computed);
     this.#unshared -= lease.unshared;
+    const found = lease.cachedTokens / BLOCK_TOKENS;
     // The beginning of a prefix goes last, as everything after it is useless without.
-    for (const hash of [...lease.pinned].reverse()) this.#unpin(hash);
+    for (const [index, hash] of [...lease.pinned].entries().toArray().reverse()) {
+      this.#unpin(hash);
+      const isComputed = computed !== null || index < found;
+      if (!isComputed && this.#idle.delete(hash)) this.#shared.delete(hash);
+    }
   }
 
   /** Forgets what nobody uses. */
@@ -127,10 +121,6 @@ export class KvCache {
     this.#shared.set(hash, users);
     if (users === 0) this.#idle.add(hash);
   }
-}
-
-function blocksFor(tokens: number): number {
-  return Math.ceil(tokens / BLOCK_TOKENS);
 }
 
 /** One number per full block, of everything before its end. Two 32-bit hashes make 53 bits. */

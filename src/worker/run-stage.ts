@@ -75,6 +75,8 @@ class StageRun {
   readonly #parts: StageParts;
   readonly #recorder: Recorder;
   #plan = NO_SANDBOX;
+  /** The trajectory of a RUN that has come to its end, checked. */
+  #finished: string | null = null;
 
   constructor(start: StartStage, parts: StageParts, signal: AbortSignal, recorder: Recorder) {
     this.#start = start;
@@ -130,7 +132,8 @@ class StageRun {
   }
 
   trajectory(): string | null {
-    return this.#recorder.hasContent ? this.#recorder.toJson() : null;
+    if (this.#finished !== null || !this.#recorder.hasContent) return this.#finished;
+    return this.#recorder.toJson();
   }
 
   // biome-ignore lint/suspicious/noExplicitAny: see `#kind`.
@@ -162,7 +165,7 @@ class StageRun {
       };
       return this.#kind.run(instance, { ...context, agent: (task) => driveAgent(context, task) });
     });
-    this.#recorder.validate();
+    if (this.#recorder.hasContent) this.#finished = this.#recorder.finished();
     return { outcome: bounded(outcome, this.#parts.settings.maxOutcomeBytes), verdict: null };
   }
 

@@ -55,6 +55,15 @@ describe("a rollout ends", () => {
     });
   });
 
+  test("at its end, also where a tool's answer was cut within a character", async () => {
+    const t = setup({
+      script: [calls(["think", {}]), says("Answer: 4")],
+      think: async () => ({ text: "🙂".slice(0, 1), ok: true }),
+    });
+    await t.run();
+    expect(t.conversation()[2]).toBe("tool: \ufffd");
+  });
+
   test("at a finish, and tools that the same message asks for behind it do not run", async () => {
     const t = setup({
       script: [calls(["think", { n: 1 }], ["finish", { message: "x" }], ["think", { n: 2 }])],

@@ -27,6 +27,14 @@ describe("an engine's load", () => {
     expect(readMetrics(counted)).toMatchObject({ cacheQueries: 9, cacheHits: 4 });
   });
 
+  test("is read in little time, however often one figure is told", () => {
+    const text = "vllm:num_requests_running 1\n".repeat(140_000);
+    const before = process.cpuUsage();
+    expect(readMetrics(text)?.running).toBe(140_000);
+    const { user, system } = process.cpuUsage(before);
+    expect((user + system) / 1e6).toBeLessThan(2);
+  });
+
   test("is read from SGLang's, whichever separator its exporter writes, and its other routes", () => {
     const text = "sglang_num_running_reqs 5\nsglang_num_queue_reqs 1\nsglang_token_usage 0.75";
     const cache = { cacheQueries: null, cacheHits: null };

@@ -73,6 +73,16 @@ describe("a batch that reads its rows from a file", () => {
     expect([state, delivered, source.lines]).toEqual(["exhausted", 1, 4]);
   });
 
+  test("fails where that is nothing that can be read", async () => {
+    using s = setup("");
+    const file = s.dir.file("socket");
+    using _socket = Bun.listen({ unix: file, socket: { data() {} } });
+    await using t = groupService(s.data.path, s);
+    await t.send("POST", "/v1/batches", { id: "b", ...PLAN, source: { file } });
+    const { state, error } = await batch(t);
+    expect([state, error.code, error.field]).toEqual(["failed", "invalid_field", "source.file"]);
+  });
+
   const BAD = [
     ["{", "bad_json"],
     ['{"instance_id": "x"}', "invalid_field"],

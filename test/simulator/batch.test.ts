@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { Batch } from "../../src/simulator/batch.ts";
+import { workOf } from "../../src/simulator/batch-request.ts";
 import { type EngineModel, INSTANT } from "../../src/simulator/engine-model.ts";
 import { KvCache } from "../../src/simulator/kv-cache.ts";
 import { VirtualClock } from "../support/virtual-clock.ts";
@@ -10,7 +11,7 @@ function setup(model: Partial<EngineModel> = {}, kvTokens = 16_000) {
   let from = 0;
   const run = (output: number, prompt = 16, signal = new AbortController().signal) => {
     const promptIds = Array.from({ length: prompt }, () => from++);
-    return batch.run({ promptIds, outputIds: Array(output).fill(1), salt: "", signal });
+    return batch.run(workOf(promptIds, Array(output).fill(1), ""), signal);
   };
   /** When each is done. */
   const times = (all: Promise<unknown>[]) =>
@@ -51,6 +52,32 @@ test("prompts are computed one after another, and nothing decodes meanwhile", as
   expect(await times([first, later])).toEqual([10 + 10 + 50 + 10, 20 + 50 + 5]);
   const { run: again, times: timesAgain } = setup({ prefillTokensPerS: 10_000 });
   expect(await timesAgain([again(1, 500), again(1, 500)])).toEqual([100, 100]);
+});
+
+test("siblings that come together compute what they share once, and hold it once", async () => {
+  const { batch, times } = setup({ prefillTokensPerS: 10_000 }, 960);
+  const { signal } = new AbortController();
+  const shared = Array.from({ length: 400 }, (_, at) => at);
+  const all = [1, 2, 3, 4].map((own) => {
+    return batch.run(workOf([...shared, ...Array(100).fill(1_000 + own)], [1], ""), signal);
+  });
+  // 400 and four times 100 fit with some room to grow, and four times 500 would not.
+  expect([batch.running, batch.kvUse]).toEqual([4, (25 + 4 * 7) / 60]);
+  expect(await times(all)).toEqual([80, 80, 80, 80]);
+  expect((await Promise.all(all)).map(({ cachedTokens }) => cachedTokens)).toEqual([
+    0, 400, 400, 400,
+  ]);
+});
+
+test("a prompt whose caller left before it was computed is not found", async () => {
+  const { batch, clock, times } = setup({ prefillTokensPerS: 10_000 });
+  const work = workOf(Array(400).fill(7), [1], "");
+  const leaving = new AbortController();
+  const first = batch.run(work, leaving.signal);
+  await times([first, clock.sleep(10).then(() => leaving.abort())]);
+  const second = batch.run(work, new AbortController().signal);
+  expect(await times([second])).toEqual([10 + 40]);
+  expect((await second).cachedTokens).toBe(0);
 });
 
 test("a full batch makes further requests wait, in their order", async () => {
@@ -142,7 +169,7 @@ test("who streams is told of its tokens while they are made", async () => {
   const { batch, times } = setup({ weightsMs: 20 });
   const told: number[] = [];
   const { signal } = new AbortController();
-  const work = { promptIds: [1], outputIds: Array(4).fill(1), salt: "", signal };
-  await times([batch.run({ ...work, onProgress: (made) => told.push(made) })]);
+  const onProgress = (made: number) => told.push(made);
+  await times([batch.run({ ...workOf([1], Array(4).fill(1), ""), onProgress }, signal)]);
   expect(told).toEqual([1, 2, 3]);
 });

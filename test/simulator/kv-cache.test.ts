@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { BLOCK_TOKENS, KvCache, prefixOf } from "../../src/simulator/kv-cache.ts";
+import { KvCache, prefixOf } from "../../src/simulator/kv-cache.ts";
+import { BLOCK_TOKENS } from "../../src/simulator/kv-memory.ts";
 
 const BLOCKS = 8;
 
@@ -9,12 +10,17 @@ const ids = (length: number, from = 0) => Array.from({ length }, (_, index) => f
 function setup() {
   const cache = new KvCache(BLOCKS * BLOCK_TOKENS);
   const serve = (promptIds: number[], salt = "") => {
-    const lease = cache.reserve(prefixOf(promptIds, salt), promptIds.length);
+    const lease = cache.reserve(prefixOf(promptIds, salt));
     if (!lease) throw new Error("no room");
     cache.release(lease, prefixOf(promptIds, salt));
     return lease.cachedTokens;
   };
-  return { cache, serve };
+  /** Room for a prompt, and for what is to come behind it. */
+  const reserve = (promptIds: number[], tokens = promptIds.length) => {
+    const lease = cache.reserve(prefixOf(promptIds, ""));
+    return lease && cache.grow(lease, tokens) ? lease : null;
+  };
+  return { cache, serve, reserve };
 }
 
 test("a prompt that was there finds its full blocks, but its last token is computed", () => {
@@ -40,8 +46,8 @@ test("a salt keeps prefixes apart", () => {
 });
 
 test("what a request sampled is found by the next one", () => {
-  const { cache, serve } = setup();
-  const lease = cache.reserve(prefixOf(ids(16), ""), 40);
+  const { cache, serve, reserve } = setup();
+  const lease = reserve(ids(16), 40);
   if (lease) cache.release(lease, prefixOf(ids(40), ""));
   expect(serve(ids(48))).toBe(32);
 });
@@ -56,38 +62,49 @@ test("the longest unused is evicted first, and a prefix from its end", () => {
 });
 
 test("requests that run are never evicted, and further ones find no room", () => {
-  const { cache } = setup();
-  const first = cache.reserve(prefixOf(ids(64), ""), 96);
+  const { cache, reserve } = setup();
+  const first = reserve(ids(64), 96);
   expect(cache.usage).toBe(6 / BLOCKS);
-  expect(cache.reserve(prefixOf(ids(48, 1_000), ""), 48)).toBeNull();
+  expect(reserve(ids(48, 1_000))).toBeNull();
   expect(cache.usage).toBe(6 / BLOCKS);
   if (first) cache.release(first, null);
   expect(cache.usage).toBe(0);
-  expect(cache.reserve(prefixOf(ids(48, 1_000), ""), 48)?.cachedTokens).toBe(0);
+  expect(reserve(ids(48, 1_000))?.cachedTokens).toBe(0);
 });
 
 test("a request that finds no room leaves the order of eviction as it was", () => {
-  const { cache, serve } = setup();
+  const { cache, serve, reserve } = setup();
   serve(ids(48));
-  const runs = cache.reserve(prefixOf(ids(80, 1_000), ""), 80);
+  const runs = reserve(ids(80, 1_000));
   for (let attempt = 0; attempt < 3; attempt++) {
-    expect(cache.reserve(prefixOf(ids(64), ""), 64, 8)).toBeNull();
+    expect(cache.reserve(prefixOf(ids(64), ""), 8)).toBeNull();
   }
   if (runs) expect(cache.grow(runs, 96)).toBe(true);
   if (runs) cache.release(runs, null);
   // Of the three blocks the last one went, so the two before are of use still.
-  expect(cache.reserve(prefixOf(ids(33), ""), 33)?.cachedTokens).toBe(32);
+  expect(reserve(ids(33))?.cachedTokens).toBe(32);
 });
 
 test("siblings share a prompt once it was computed, and its room is counted once", () => {
-  const { cache } = setup();
-  const first = cache.reserve(prefixOf(ids(64), ""), 80);
+  const { cache, reserve } = setup();
+  const first = reserve(ids(64), 80);
   if (first) cache.share(first);
-  const second = cache.reserve(prefixOf(ids(64), ""), 80);
+  const second = reserve(ids(64), 80);
   expect(second?.cachedTokens).toBe(48);
   expect(cache.usage).toBe(7 / BLOCKS);
   for (const lease of [first, second]) if (lease) cache.release(lease, prefixOf(ids(80), ""));
   expect(cache.usage).toBe(0);
+});
+
+test("what was not computed is found by nobody, but by those who wait for it", () => {
+  const { cache, reserve } = setup();
+  const first = reserve(ids(48));
+  if (first) cache.share(first);
+  const second = reserve([...ids(32), 7]);
+  expect(second?.cachedTokens).toBe(32);
+  if (first) cache.release(first, null);
+  if (second) cache.release(second, prefixOf([...ids(32), 7], ""));
+  expect(reserve(ids(49))?.cachedTokens).toBe(32);
 });
 
 test("a flush forgets what nobody uses", () => {
@@ -108,7 +125,8 @@ test("any order of requests leaves the memory as empty as it was", () => {
   for (let step = 0; step < 2_000; step++) {
     if (next(2) === 0) {
       const prompt = ids(1 + next(100), next(3) * 1_000);
-      const lease = cache.reserve(prefixOf(prompt, ""), prompt.length + next(20));
+      const lease = cache.reserve(prefixOf(prompt, ""));
+      if (lease) cache.grow(lease, prompt.length + next(20));
       if (lease && next(2) === 0) cache.share(lease);
       if (lease) open.push({ lease, prompt });
     } else {

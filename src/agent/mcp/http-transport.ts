@@ -1,3 +1,4 @@
+import { EventStream } from "../../inference/event-stream.ts";
 import {
   MAX_MESSAGE_BYTES,
   type McpTransport,
@@ -28,16 +29,9 @@ export class HttpTransport implements McpTransport {
     const session = response.headers.get(SESSION);
     if (session !== null) this.#headers[SESSION] = session;
     const isStream = response.headers.get("content-type")?.startsWith("text/event-stream");
-    let text = "";
-    for await (const chunk of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
-      text += chunk;
-      if (text.length > MAX_MESSAGE_BYTES) throw new Error("a message of the server is too long");
-      // A stream may go on after the answer; whatever else it tells is not asked for.
-      const found = isStream ? answerIn(text, message.id) : undefined;
-      if (found) return found;
-    }
-    if (isStream) throw new Error("the server ended its answer before it was complete");
-    return JSON.parse(text) as RpcResponse;
+    if (isStream) return await answerIn(response, message.id);
+    const chunks = await Array.fromAsync(bodyOf(response));
+    return JSON.parse(Buffer.concat(chunks).toString()) as RpcResponse;
   }
 
   async notify(message: RpcNotification, signal: AbortSignal): Promise<void> {
@@ -78,15 +72,26 @@ export class HttpTransport implements McpTransport {
   }
 }
 
-/** The response with this id among the events so far that are complete. */
-function answerIn(text: string, id: number): RpcResponse | undefined {
-  const events = text.split(/\r?\n\r?\n/).slice(0, -1);
-  for (const event of events) {
-    const lines = event.split(/\r?\n/).filter((line) => line.startsWith("data:"));
-    if (lines.length === 0) continue;
-    const data = lines.map((line) => line.slice("data:".length).trimStart()).join("\n");
+/** The response with this id. The stream may go on after it; whatever else it tells is not asked for. */
+async function answerIn(response: Response, id: number): Promise<RpcResponse> {
+  let answer: RpcResponse | undefined;
+  const events = new EventStream((data) => {
     const message = JSON.parse(data) as RpcResponse & { method?: string };
-    if (message.method === undefined && message.id === id) return message;
+    if (message.method === undefined && message.id === id) answer ??= message;
+  });
+  for await (const chunk of bodyOf(response)) {
+    events.push(chunk);
+    if (answer) return answer;
   }
-  return undefined;
+  throw new Error("the server ended its answer before it was complete");
+}
+
+/** @throws Error where it is too long */
+async function* bodyOf({ body }: Response): AsyncGenerator<Uint8Array> {
+  let bytes = 0;
+  for await (const chunk of body ?? []) {
+    bytes += chunk.byteLength;
+    if (bytes > MAX_MESSAGE_BYTES) throw new Error("a message of the server is too long");
+    yield chunk;
+  }
 }

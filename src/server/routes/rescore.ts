@@ -1,6 +1,5 @@
 import { Hono } from "hono";
 import { z } from "zod";
-import { ServiceError } from "../../errors.ts";
 import { parseBody } from "../../protocol/parse.ts";
 import { waitQuery } from "../../protocol/queries.ts";
 import { rolloutIdSchema } from "../../protocol/rollout.ts";
@@ -9,6 +8,7 @@ import type { JobRow } from "../../store/tables.ts";
 import { readJson } from "../body.ts";
 import type { ServerEnv, ServerParts } from "../parts.ts";
 import { rescoreOf } from "../rescore.ts";
+import { unknownRollout } from "../unknown-rollout.ts";
 import { waitFinal } from "../wait.ts";
 
 /** The same id again is the same rescore. */
@@ -25,7 +25,7 @@ export function rescoreRoutes(parts: ServerParts) {
     const body = empty ? {} : await readJson(c.req.raw, parts.maxBodyBytes);
     const given = parseBody(rescoreSchema, body);
     const row = store.workById(c.req.param("id"));
-    if (!row) throw unknown(c.req.param("id"));
+    if (!row) throw unknownRollout(c.req.param("id"));
     const id = given.id ?? crypto.randomUUID();
     const [submitted] = await scheduler.submit([rescoreOf(row, id, c.env.client)]);
     await waitFinal(c, parts, [id], wait_ms);
@@ -36,18 +36,11 @@ export function rescoreRoutes(parts: ServerParts) {
   /** Every verdict on what a rollout left, the oldest first: its own, and those of its rescores. */
   app.get("/:id/scores", (c) => {
     const row = store.jobById(c.req.param("id"));
-    if (!row) throw unknown(c.req.param("id"));
+    if (!row) throw unknownRollout(c.req.param("id"));
     const first = (row.rescore_of && store.jobById(row.rescore_of)) || row;
     const scores = [first, ...store.rescores(first.id)].map(viewRollout);
     return c.json({ scores });
   });
 
   return app;
-}
-
-function unknown(id: string): ServiceError {
-  return new ServiceError("not_found", `there is no rollout "${id}"`, {
-    field: "id",
-    mend: "GET /v1/rollouts (rolloutd jobs list) has those that there are",
-  });
 }

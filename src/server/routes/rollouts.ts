@@ -8,6 +8,7 @@ import { viewRollout } from "../../protocol/view.ts";
 import type { JobRow } from "../../store/tables.ts";
 import type { ServerEnv, ServerParts } from "../parts.ts";
 import { trajectoryResponse } from "../representation.ts";
+import { unknownRollout } from "../unknown-rollout.ts";
 import { waitFinal } from "../wait.ts";
 
 /** What concerns one rollout. */
@@ -51,23 +52,16 @@ export function rolloutRoutes(parts: ServerParts) {
   app.delete("/:id", async (c) => {
     const { wait_ms } = parseBody(waitQuery, c.req.query());
     const id = c.req.param("id");
-    if (!(await scheduler.cancel(id))) throw unknown(id);
+    if (!(await scheduler.cancel(id))) throw unknownRollout(id);
     await waitFinal(c, parts, [id], wait_ms);
     return c.json(viewRollout(find(id)));
   });
 
   function find(id: string): JobRow {
     const row = store.jobById(id);
-    if (!row) throw unknown(id);
+    if (!row) throw unknownRollout(id);
     return row;
   }
 
   return app;
-}
-
-function unknown(id: string): ServiceError {
-  return new ServiceError("not_found", `there is no rollout "${id}"`, {
-    field: "id",
-    mend: "GET /v1/rollouts (rolloutd jobs list) has those that there are",
-  });
 }

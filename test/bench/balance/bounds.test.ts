@@ -26,7 +26,8 @@ describe("the bound", () => {
   test("is what a single rollout takes", () => {
     const [rollout] = rolloutsOf(1, THIRTY_TURNS, 5) as [Rollout];
     const bound = provableBoundMs({ rollouts: [rollout], engine: H100, backends: 1 });
-    expect(played([rollout], H100) / bound).toBeCloseTo(1, 6);
+    // What fills no whole block is computed anew in its next turn.
+    expect(played([rollout], H100) / bound).toBeWithin(1, 1.001);
   });
 
   test("is what equal rollouts take that decode together from their beginning to their end", () => {
