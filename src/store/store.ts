@@ -6,7 +6,8 @@ import { isFinal, type Job } from "../jobs/job.ts";
 import { BackendTable } from "./backend-table.ts";
 import { BatchStore } from "./batch-store.ts";
 import { CallbackTable } from "./callbacks.ts";
-import { closeDatabase, LOG_FILE, openDatabase } from "./database.ts";
+import { closeDatabase, DATABASE_FILE, LOG_FILE, openDatabase } from "./database.ts";
+import { type Disk, DiskFile } from "./disk-file.ts";
 import { GroupEventLog } from "./group-events.ts";
 import { GroupRetention } from "./group-retention.ts";
 import { GroupStore } from "./group-store.ts";
@@ -17,7 +18,8 @@ import { type JobResult, JobTable, SELECT_JOB } from "./job-table.ts";
 import { LeaseTable } from "./leases.ts";
 import { Leftovers } from "./leftovers.ts";
 import { type ListFilter, type ListPage, listJobs } from "./listing.ts";
-import { type Disk, LogSync } from "./log-sync.ts";
+import { LogFold } from "./log-fold.ts";
+import { LogSync } from "./log-sync.ts";
 import type { NewJobRow, NewRow } from "./new-jobs.ts";
 import { PastTurnsTable } from "./past-turns.ts";
 import { PausedTable } from "./paused-table.ts";
@@ -37,7 +39,9 @@ export class Store implements Disposable {
   readonly #db: BunSQLiteDatabase;
   readonly #statements;
   readonly #jobs: JobTable;
+  readonly #files: { log: DiskFile; database: DiskFile };
   readonly #logSync: LogSync;
+  readonly #logFold: LogFold;
   readonly queue: JobQueue;
   readonly leftovers: Leftovers;
   readonly groups: GroupStore;
@@ -59,7 +63,12 @@ export class Store implements Disposable {
   /** @param recover sets a damaged database aside instead of refusing it */
   constructor(dataDir: string, recover = false, disk?: Disk) {
     this.#raw = openDatabase(dataDir, recover);
-    this.#logSync = new LogSync(this.#raw, join(dataDir, LOG_FILE), disk);
+    this.#files = {
+      log: new DiskFile(join(dataDir, LOG_FILE), disk),
+      database: new DiskFile(join(dataDir, DATABASE_FILE), disk),
+    };
+    this.#logSync = new LogSync(this.#raw, this.#files.log);
+    this.#logFold = new LogFold(this.#raw, this.#files.log, this.#files.database);
     this.#db = drizzle(this.#raw);
     this.#statements = prepareStatements(this.#raw);
     this.#jobs = new JobTable(this.#raw);
@@ -92,6 +101,7 @@ export class Store implements Disposable {
 
   /** Runs `work` as one durable unit. An async `work` would commit at its first `await`, so it is a bug. */
   transaction<T>(work: () => T): T {
+    this.#logFold.finish();
     const whole = this.#raw.transaction(() => {
       const result = work();
       if (result instanceof Promise) throw new Error("a transaction must not be async");
@@ -113,9 +123,15 @@ export class Store implements Disposable {
     return this.#logSync.durable();
   }
 
-  /** The sync that is under way, if any. It may not take along all that is committed. */
-  get syncing(): Promise<void> | null {
-    return this.#logSync.running;
+  /** What a write that can wait is to wait for, if anything: a sync that is under way, or the fold of a long log. */
+  settled(): Promise<void> | null {
+    return this.#logSync.running ?? this.#logFold.begin();
+  }
+
+  /** Gives some pages of what was removed back to the file system. */
+  shrink(): void {
+    this.#logFold.finish();
+    this.retention.shrink();
   }
 
   insertJob(job: Job, row: NewRow): number {
@@ -190,8 +206,12 @@ export class Store implements Disposable {
   }
 
   [Symbol.dispose](): void {
+    this.#logFold[Symbol.dispose]();
     this.#logSync[Symbol.dispose]();
+    this.#files.log[Symbol.dispose]();
     closeDatabase(this.#raw);
+    // Not before: closing any descriptor of it drops SQLite's lock.
+    this.#files.database[Symbol.dispose]();
   }
 }
 

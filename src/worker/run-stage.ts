@@ -17,7 +17,12 @@ import { type Engines, openDialogue } from "./open-dialogue.ts";
 import { type SandboxParts, StageSandboxes } from "./stage-sandboxes.ts";
 import { toldTurns } from "./told-turns.ts";
 
-export type StageParts = SandboxParts & { engines: Engines; pace: Pace };
+export type StageParts = SandboxParts & {
+  engines: Engines;
+  pace: Pace;
+  /** Tells that nothing of an aborted stage runs any more. Resolves when it is its turn to write its record. */
+  slotFreed(): Promise<void>;
+};
 
 /** More is left out: a timeline is read by people. Units: characters. */
 const MAX_TURNS_LENGTH = 256 * 1024;
@@ -52,6 +57,7 @@ export async function runStage(
   } catch (thrown) {
     const error = toErrorBody(signal.aborted ? signal.reason : thrown);
     await stage.sandboxes.endAll();
+    if (signal.aborted && recorder.hasContent) await parts.slotFreed();
     const nothing = { handle: null, outcome: null, verdict: null };
     const turns = error.retryable ? stage.turns() : {};
     const left = { trajectory: stage.trajectory(), ...turns, ...stage.usage() };
