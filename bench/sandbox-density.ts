@@ -14,7 +14,7 @@ export async function sandboxDensity(): Promise<void> {
   await using bundle = await sandboxBundle();
   const bash = Bun.spawn(["bash"], { stdio: ["pipe", "ignore", "ignore"] });
   await Bun.sleep(200);
-  const floor = round((proportionalBytes(bash.pid) ?? 0) / MB);
+  const floor = round((proportionalBytes(bash.pid)?.all ?? 0) / MB);
   bash.kill();
   await measure(bundle, "apptainer", floor);
   await measure(bundle, "bubblewrap", floor);
@@ -37,7 +37,7 @@ async function measure(
   const service = (process.memoryUsage.rss() - before) / SANDBOXES;
   const each = handles.map(({ starterPid }) => {
     const pids = [starterPid, ...descendantsOf(starterPid)];
-    return pids.reduce((sum, pid) => sum + (proportionalBytes(pid) ?? 0), 0) / MB;
+    return pids.reduce((sum, pid) => sum + (proportionalBytes(pid)?.all ?? 0), 0) / MB;
   });
   await Promise.all(handles.map((handle) => endSandbox(handle)));
   const p50 = percentile(each, 0.5);

@@ -41,6 +41,13 @@ export function processStartTime(pid: number): string | null {
   return pid > 0 ? (stat(pid)?.startTime ?? null) : null;
 }
 
+/** Where a process hangs in the host's trees. Null: it has ended. */
+export type Place = { parent: number; session: number; startTime: string };
+
+export function placeOf(pid: number): Place | null {
+  return pid > 0 ? stat(pid) : null;
+}
+
 export function isRunning(pid: number, startTime: string): boolean {
   return processStartTime(pid) === startTime;
 }
@@ -82,10 +89,17 @@ export function residentBytes(pid: number): number {
   return Number(read(`/proc/${pid}/statm`)?.split(" ")[1] ?? 0) * PAGE_BYTES;
 }
 
-/** The same with its share only of what it shares, which costs the kernel a walk. Null: not ours to look at. */
-export function proportionalBytes(pid: number): number | null {
-  const kilobytes = read(`/proc/${pid}/smaps_rollup`)?.match(/^Pss: +(\d+) kB$/m)?.[1];
-  return kilobytes === undefined ? null : Number(kilobytes) * 1024;
+/**
+ * The same with its share only of what it shares, which costs the kernel a walk; `shmem` is what of it are files in
+ * memory. Null: not ours to look at.
+ */
+export function proportionalBytes(pid: number): { all: number; shmem: number } | null {
+  const text = read(`/proc/${pid}/smaps_rollup`) ?? "";
+  const [all, shmem] = ["Pss", "Pss_Shmem"].map((name) => {
+    const kilobytes = new RegExp(`^${name}: +(\\d+) kB$`, "m").exec(text)?.[1];
+    return kilobytes === undefined ? null : Number(kilobytes) * 1024;
+  });
+  return all == null ? null : { all, shmem: shmem ?? 0 };
 }
 
 /** The process's number in each PID namespace that it is in, from ours to its innermost. */
@@ -103,11 +117,6 @@ export function allPids(): number[] {
 /** Null: no such process. */
 export function sessionOf(pid: number): number | null {
   return stat(pid)?.session ?? null;
-}
-
-/** Null: no such process. */
-export function parentOf(pid: number): number | null {
-  return stat(pid)?.parent ?? null;
 }
 
 /** The table of mounts that the process sees. Null: it is gone, or not ours to look at. */

@@ -24,7 +24,7 @@ enum { WRITE = 1, OPEN = 2, CLOSE = 3, FORK = 57, EXECVE = 59, WAIT4 = 61, KILL 
 enum { NEW_USER = 0x10000000, NEW_MOUNTS = 0x00020000, READ_ONLY = 1, NOSUID = 2, NODEV = 4, BIND = 4096,
   RECURSIVE = 16384 };
 enum { O_WRITE = 1, O_READ_WRITE = 2, O_CLOEXEC = 02000000, SET_DESCRIPTOR_FLAGS = 2, PARENT_DEATH_SIGNAL = 1,
-  NO_NEW_PRIVS = 38, KILLED = 9, EEXIST = 17 };
+  NO_NEW_PRIVS = 38, KILLED = 9, EEXIST = 17, PAGE_BYTES = 4096 };
 
 static u64 length(const char *text) {
   u64 n = 0;
@@ -43,6 +43,12 @@ static char *append_number(char *to, u64 n) {
   *to++ = '0' + n % 10;
   *to = 0;
   return to;
+}
+
+static u64 number(const char *text) {
+  u64 n = 0;
+  while (*text >= '0' && *text <= '9') n = n * 10 + (*text++ - '0');
+  return n;
 }
 
 /* `what` is one of the texts below, and short. */
@@ -139,7 +145,7 @@ static void keep(long pid, struct server server) {
 
 void begin(long *stack) {
   char **argv = (char **)(stack + 1), **environment = argv + stack[0] + 1;
-  static char options[64];
+  static char options[96];
   u64 uid = sys(GETUID, 0, 0, 0, 0), gid = sys(GETGID, 0, 0, 0, 0);
   if (stack[0] < 8) sys(EXIT_GROUP, 2, 0, 0, 0);
   /* A process group to be killed with us; who detached us has made it already. */
@@ -149,7 +155,8 @@ void begin(long *stack) {
   map("/proc/self/uid_map", uid);
   map("/proc/self/gid_map", gid);
   sys(UMASK, 0, 0, 0, 0);
-  append(append(options, "mode=755,size="), argv[3]);
+  /* As many names as pages: an empty file takes none of the RAM disk's bytes, but a kilobyte of the kernel's. */
+  append_number(append(append(append(options, "mode=755,size="), argv[3]), ",nr_inodes="), number(argv[3]) / PAGE_BYTES);
   mount("none", argv[1], "tmpfs", NOSUID | NODEV, options, "a RAM disk");
   check(sys(CHDIR, argv[1], 0, 0, 0), "its folder");
   for (const char **path = skeleton; *path; path++) folder(*path, 0755);

@@ -1,3 +1,4 @@
+import { statfsSync } from "node:fs";
 import { join } from "node:path";
 import { type ErrorCode, ServiceError } from "../errors.ts";
 import {
@@ -8,8 +9,9 @@ import {
   taskCount,
 } from "../lib/proc.ts";
 import { killedForMemory } from "./cgroup.ts";
-import { diskUsage } from "./disk-usage.ts";
+import { type DiskUse, diskUsage } from "./disk-usage.ts";
 import { killSandbox } from "./end.ts";
+import { heldFiles } from "./held-files.ts";
 import type { SandboxHandle, WatchLimits } from "./sandbox.ts";
 
 /** Nothing fills memory faster, so that the next look comes before what is left can be used up. */
@@ -23,6 +25,12 @@ const FULL_MS = 1000;
 const FAR_ABOVE = 1.2;
 
 const DISK_LOOK_MS = 1000;
+
+/** A disk has one inode for about so many bytes, as ext4 is made: a sandbox gets as many as come with its share. */
+const BYTES_PER_FILE = 16_384;
+
+/** Who hides what it has on a disk of which no more is left than this part of a sandbox's share is ended. */
+const NEARLY_FULL = 1 / 16;
 
 type Pace = {
   /** Between two looks at the processes, at most. */
@@ -72,6 +80,8 @@ class Watchdog implements Watch {
   readonly #timers = new Set<Timer>();
   readonly peak: Peak = { memoryBytes: 0, processes: 0 };
   #fullSinceMs: number | null = null;
+  /** In memory, in files that have no name, at the last look at them. */
+  #heldBytes = 0;
   #ended = false;
 
   constructor(handle: SandboxHandle, limits: WatchLimits, pace: Pace) {
@@ -108,7 +118,8 @@ class Watchdog implements Watch {
     const pids = [starterPid, ...descendantsOf(starterPid, processes * FAR_ABOVE + 1)];
     // The kernel counts the starter's threads as well, but its memory is not the sandbox's.
     this.#checkTasks(pids);
-    const used = memoryOf(pids.slice(pids.indexOf(holderPid)), memoryBytes);
+    const inside = pids.slice(pids.indexOf(holderPid));
+    const used = memoryOf(inside, this.#heldBytes, memoryBytes);
     this.peak.memoryBytes = Math.max(this.peak.memoryBytes, used);
     if (used > memoryBytes) this.#memoryCrossed(used);
     const leftMs = (memoryBytes - used) / FASTEST_BYTES_PER_MS;
@@ -135,14 +146,30 @@ class Watchdog implements Watch {
 
   async lookAtDisk(): Promise<void> {
     const startMs = performance.now();
-    const roots = WRITABLE.map((name) => join(this.#handle.dir, name));
-    for await (const used of diskUsage(roots)) {
+    const { dir, holderPid } = this.#handle;
+    const held = await heldFiles(descendantsOf(holderPid));
+    this.#heldBytes = held.memory;
+    for await (const use of diskUsage(WRITABLE.map((name) => join(dir, name)))) {
       if (this.#isOver()) return;
-      const { diskBytes } = this.#limits;
-      if (used > diskBytes) this.#end("disk_limit", used, diskBytes, "bytes on disk");
+      this.#checkDisk({ ...use, bytes: use.bytes + held.disk });
     }
     const tookMs = performance.now() - startMs;
     this.#later(Math.max(DISK_LOOK_MS, tookMs * this.#pace.diskRest), () => this.lookAtDisk());
+  }
+
+  #checkDisk({ bytes, files, hides }: DiskUse): void {
+    const { diskBytes } = this.#limits;
+    if (bytes > diskBytes) this.#end("disk_limit", bytes, diskBytes, "bytes on disk");
+    const mostFiles = Math.ceil(diskBytes / BYTES_PER_FILE);
+    if (files > mostFiles) this.#end("disk_limit", files, mostFiles, "files on disk");
+    if (!hides) return;
+    const { bavail, bsize } = statfsSync(this.#handle.dir);
+    if (bavail * bsize > diskBytes * NEARLY_FULL) return;
+    this.#abort(
+      "disk_limit",
+      "the disk is nearly full, and the sandbox has folders that can't be looked into",
+    );
+    killSandbox(this.#handle);
   }
 
   [Symbol.dispose](): void {
@@ -179,13 +206,17 @@ class Watchdog implements Watch {
 }
 
 /** The cheap sum counts what is shared once for each: only where it is too much the exact one is taken. */
-function memoryOf(pids: number[], limit: number): number {
-  const sum = sumOf(pids, residentBytes);
+function memoryOf(pids: number[], heldBytes: number, limit: number): number {
+  const sum = pids.reduce((total, pid) => total + residentBytes(pid), heldBytes);
   if (sum <= limit) return sum;
-  // Again, where there is no exact one: the process may have ended since, and shared all that it had.
-  return sumOf(pids, (pid) => proportionalBytes(pid) ?? residentBytes(pid));
-}
-
-function sumOf(pids: number[], bytesOf: (pid: number) => number): number {
-  return pids.reduce((sum, pid) => sum + bytesOf(pid), 0);
+  let all = 0;
+  let shmem = 0;
+  for (const pid of pids) {
+    // Again, where there is no exact one: the process may have ended since, and shared all that it had.
+    const exact = proportionalBytes(pid) ?? { all: residentBytes(pid), shmem: 0 };
+    all += exact.all;
+    shmem += exact.shmem;
+  }
+  // What is held may be mapped as well.
+  return all - shmem + Math.max(shmem, heldBytes);
 }

@@ -112,6 +112,17 @@ touch /run/rollout/x; rm -f /run/rollout/supervisor; true 3>>/proc/sys/kernel/co
     }
   });
 
+  test("so do the names in them: empty files are not without a bound", async () => {
+    await using bundle = await setup();
+    const sandbox = await bundle.open();
+    const program = `import errno
+try:
+    for i in range(100_000): open(f"/tmp/{i}", "w").close()
+except OSError as error: print(errno.errorcode[error.errno])`;
+    const { stdout } = await sandbox.exec(["python3", "-c", program], EXEC);
+    expect(stdout).toBe("ENOSPC\n");
+  });
+
   test("links that lead outward end inside", async () => {
     await using bundle = await setup();
     const sandbox = await bundle.open();

@@ -127,6 +127,42 @@ time.sleep(100)`;
     expect(end.message).toMatch(/^the sandbox had \d+ bytes on disk, and may have 52428800$/);
   });
 
+  test.each([
+    ["without a name", `f = open("x", "wb"); os.unlink("x"); fill(f)`, "bytes"],
+    ["of no text", `f = open(b"\\xff", "wb"); fill(f)`, "bytes"],
+    ["without bytes", "for i in range(5000): open(str(i), 'w').close()", "files"],
+  ])("files %s count, too", async (_which, code, unit) => {
+    await using it = await watched({ diskBytes: 50 * MB }, { writable: "overlay" });
+    const script = `import os, time
+def fill(f):
+    for _ in range(60): f.write(b"x" * 1000000)
+    f.flush()
+if "host" != "${driver}": os.chdir("${INSIDE.io}")
+${code}
+time.sleep(100)`;
+    const end = await it.ends(["python3", "-c", script]);
+    expect(end).toMatchObject({ code: "disk_limit", ...gone });
+    expect(end.message).toContain(` ${unit} on disk`);
+  });
+
+  test("memory in files without a name counts, and once where it is mapped", async () => {
+    await using it = await watched({ memoryBytes: 300 * MB });
+    const hold = `import mmap, os, time
+f = os.memfd_create("x")
+for _ in range(200): os.write(f, b"x" * 1048576)
+m = mmap.mmap(f, 200 * 1048576)
+sum(m[i] for i in range(0, len(m), 4096))
+open("ready", "w").close()
+time.sleep(1.5)`;
+    expect(await it.sandbox.exec(["python3", "-c", hold], EXEC)).toMatchObject({ exitCode: 0 });
+    expect(it.watch.crossed.reason).toBeUndefined();
+    const more = hold
+      .replaceAll("200", "400")
+      .replace(/m = .*\n.*\n/, "")
+      .replace("1.5", "100");
+    expect(await it.ends(["python3", "-c", more])).toMatchObject({ code: "oom", ...gone });
+  });
+
   test("one that nobody is attached to is watched too, and its death is told", async () => {
     await using bundle = await setup(driver);
     const limits = { ...LIMITS, memoryBytes: 300 * MB };

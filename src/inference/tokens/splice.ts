@@ -25,8 +25,11 @@ export function render(
   return text.slice(0, -lastEnd.sampled.length) + lastEnd.kept;
 }
 
-/** Stands for what the model wrote. No template trims or escapes it. */
-export const SENTINEL = "zqMODELWROTETHISqz";
+/**
+ * Stands for what the model wrote. No template trims or escapes it, and nobody can know it: what a program prints or
+ * a row says would otherwise pass for the end of the model's words, and cut the prompt there.
+ */
+export const SENTINEL = `zq${crypto.randomUUID().replaceAll("-", "")}qz`;
 
 /**
  * What a template writes behind an assistant's turn.
