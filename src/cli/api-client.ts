@@ -5,6 +5,7 @@ import type { TimelineView } from "../protocol/timeline.ts";
 import type { RolloutView } from "../protocol/view.ts";
 import type { BackendView, DecisionView } from "../server/parts.ts";
 import type { Trajectory } from "../trajectory/record.ts";
+import { UsageError } from "./flags.ts";
 
 export type Page = { rollouts: RolloutView[]; next: number };
 export type GroupPage = { groups: GroupView[]; next: number; over: boolean };
@@ -25,11 +26,15 @@ export class ApiClient {
   readonly #unix: string | undefined;
   readonly #shown: string;
 
-  /** @param server `http://host:port`, or the path of a Unix socket */
+  /** @param server `http://host:port`, or the path of a Unix socket @throws UsageError */
   constructor(server: string) {
     this.#shown = server;
-    this.#unix = server.startsWith("http") ? undefined : server;
+    this.#unix = /^https?:/.test(server) ? undefined : server;
     this.#base = this.#unix ? "http://localhost" : server.replace(/\/+$/, "");
+    if (URL.canParse(this.#base)) return;
+    throw new UsageError(
+      `--server takes http://HOST:PORT or the path of a socket, not "${server}"`,
+    );
   }
 
   submit(rollouts: unknown[], query: Query = {}): Promise<{ rollouts: RolloutView[] }> {

@@ -58,6 +58,6 @@ function read(path: string): unknown {
   }
 }
 
-function refused(message: string): ServiceError {
-  return new ServiceError("invalid_field", message, { field: "mcp_servers" });
+function refused(why: string): ServiceError {
+  return new ServiceError("invalid_field", `mcp_servers: ${why}`, { field: "mcp_servers" });
 }

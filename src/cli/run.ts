@@ -14,10 +14,10 @@ export const runCommand: Command = {
   help: `Usage: rolloutd run ROWS.jsonl (--server ADDRESS | --backend URL [--model NAME] | --golden) [flags]
 
 Each line of ROWS.jsonl is a dataset row; its data_source chooses the task kind. A file may also be one JSON list
-of rows, and a folder holds Harbor tasks. With --server the rows go
-to a running service; otherwise run starts one of its own, which ends with it. Every row is looked at before the
-first rollout begins. The result is one line of JSON per rollout, written as it ends: row, sample, reward, error,
-timings and trajectory. Ctrl-C cancels what is left and keeps what has ended.
+of rows, and a folder holds Harbor tasks. With --server the rows go to a running service; otherwise run starts one
+of its own, which ends with it. Every row is looked at before the first rollout begins. The result is one line of
+JSON per rollout, written as it ends: row, sample, reward, error, timings and trajectory. Ctrl-C cancels what is
+left and keeps what has ended.
 
   --server ADDRESS     http://host:port or the path of the Unix socket [ROLLOUTD_SERVER, without --backend]
   --backend URL        inference server for the own service, OpenAI-compatible, with /v1

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { Config } from "../config/settings.ts";
-import { ServiceError, toErrorBody } from "../errors.ts";
+import { toErrorBody } from "../errors.ts";
 import { systemClock } from "../lib/clock.ts";
 import { isMemoryTight } from "../lib/memory.ts";
 import { BatchSources } from "../pipeline/batch-sources.ts";
@@ -18,7 +18,6 @@ import { watchParked } from "../sandbox/watchdog.ts";
 import { createApp } from "../server/app.ts";
 import { Gate } from "../server/gate.ts";
 import { type Listening, listen } from "../server/listen.ts";
-import { TokenFile } from "../server/tokens.ts";
 import { prepareFolder } from "../store/database.ts";
 import { DiskRoom } from "../store/disk-room.ts";
 import { Store } from "../store/store.ts";
@@ -31,6 +30,8 @@ import { callbackService } from "./callback-service.ts";
 import type { CliContext } from "./command.ts";
 import { mountCompat } from "./compat.ts";
 import { RowSource } from "./row-source.ts";
+import { schedulerSettings } from "./scheduler-settings.ts";
+import { tcpAddress } from "./tcp-address.ts";
 import { VERSION } from "./version.ts";
 import { workerSettings } from "./worker-settings.ts";
 
@@ -101,23 +102,7 @@ export async function startService(
     isTight: isMemoryTight,
     versionsSince: (ms) => weights.announcedAfter(ms),
     spawn: (stage) => context.spawnWorker(stage, settings),
-    settings: {
-      pools: {
-        init: { threads: config.init_threads, slots: config.init_slots },
-        run: { threads: config.run_threads, slots: config.run_slots },
-        eval: { threads: config.eval_threads, slots: config.eval_slots },
-      },
-      startsAtOnce: config.starts_at_once,
-      imagesAtOnce: config.images_at_once,
-      maxSandboxesAhead: config.max_sandboxes_ahead,
-      warmSandboxes: config.warm_sandboxes,
-      maxQueuedJobs: config.max_queued_jobs,
-      maxPausedAlive: config.max_paused_alive,
-      carryLimitMs: config.carry_limit_ms,
-      cancelGraceMs: config.cancel_grace_ms,
-      maxCrashes: config.max_crashes,
-      stallMs: config.worker_stall_ms,
-    },
+    settings: schedulerSettings(config),
     room,
     onFatal: (error) => die(error, log),
   });
@@ -173,19 +158,6 @@ export async function startService(
       return result;
     },
   };
-}
-
-/** Who may use the TCP port, and how. @throws ServiceError `invalid_field` */
-function tcpAddress(config: Config) {
-  const { host, port, token_file, tls_cert, tls_key, allow_anonymous: anonymous } = config;
-  if ((tls_cert === undefined) !== (tls_key === undefined)) {
-    const mend = "set both, or neither";
-    const message = "tls_cert and tls_key belong together";
-    throw new ServiceError("invalid_field", message, { field: "tls_cert", mend });
-  }
-  const tokens = token_file === undefined ? null : new TokenFile(token_file);
-  const tls = tls_cert && tls_key ? { certFile: tls_cert, keyFile: tls_key } : null;
-  return { host, port, tokens, tls, anonymous };
 }
 
 /** Crash-only: what was acknowledged is durable, the sandboxes die with us, a restart takes over. */

@@ -46,7 +46,8 @@ function judgeSettings(config: Config): TaskSettings["judge"] {
   if (url === undefined) return null;
   if (model === undefined) {
     const message = "judge_url is set, and judge_model is not";
-    throw new ServiceError("invalid_field", message, { field: "judge_model" });
+    const mend = "name the judge's model with --judge-model";
+    throw new ServiceError("invalid_field", message, { field: "judge_model", mend });
   }
   const apiKeyEnv = config.judge_api_key_env ?? null;
   return { url, model, apiKeyEnv, timeoutMs: config.judge_ms, maxTokens: config.judge_max_tokens };

@@ -1,6 +1,6 @@
 import manifest from "../../package.json";
 import { type Command, EXIT } from "./command.ts";
-import { parseFlags } from "./flags.ts";
+import { parseFlags, refuseExtra } from "./flags.ts";
 
 export const VERSION = manifest.version;
 
@@ -9,7 +9,8 @@ export const versionCommand: Command = {
   summary: "print the version",
   help: "Usage: rolloutd version [--json]\n\n  --json   one JSON object with the runtime's version too\n",
   async run(argv) {
-    const { values } = parseFlags(argv, { json: { type: "boolean" } });
+    const { values, positionals } = parseFlags(argv, { json: { type: "boolean" } });
+    refuseExtra(positionals, 0);
     const text = values.json
       ? JSON.stringify({ rolloutd: VERSION, bun: Bun.version, platform: process.platform })
       : `rolloutd ${VERSION}`;

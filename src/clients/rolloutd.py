@@ -1,4 +1,4 @@
-"""The Python client of rolloutd: one file, standard library only, Python 3.9 and later.
+"""The Python client of rolloutd: one file, standard library only, Python 3.8 and later.
 
     from rolloutd import Client
 
@@ -10,14 +10,19 @@
 
 `AsyncClient` has the same methods for asyncio. Addresses are `http://HOST:PORT` or the path of the service's
 Unix socket. Every submit carries an id, so a request that is sent again is the same rollout: the client does
-that by itself while the service restarts, for as long as `patience_s`.
+that by itself while the service restarts, for as long as `patience_s`. Threads may share a client, and processes
+that are forked from its own, or get it pickled, may go on using it.
 """
+
+# What JSON holds is `Any`, also where the service says more of it.
+# mypy: no-warn-return-any
 
 from __future__ import annotations
 
 import array
 import asyncio
 import contextlib
+import functools
 import http.client
 import json
 import logging
@@ -26,12 +31,11 @@ import random
 import socket
 import ssl
 import sys
-import threading
 import time
 import urllib.parse
 import uuid
-from dataclasses import dataclass
-from typing import Any, AsyncIterator, Callable, Container, Dict, Generator, Iterable, Iterator, List
+from dataclasses import dataclass, replace
+from typing import Any, AsyncIterator, Container, Dict, Generator, Iterable, Iterator, List
 from typing import Optional, Tuple, TypeVar, Union
 
 try:
@@ -61,8 +65,14 @@ _LOG = logging.getLogger("rolloutd")
 _NOTE_S = 15.0
 # One long poll. A service that was stopped hard is noticed after so long.
 _POLL_S = 60.0
-# Rollouts of one submit.
+# Rollouts of one submit, and about how much of them; the service takes 64 MiB unless it is told otherwise.
 _BATCH = 1000
+_BATCH_BYTES = 16 * 2**20
+# Connections of an asyncio client; beyond half of them nobody keeps one for a long poll.
+_CONNECTIONS = 256
+_SHORT_POLL_S = 1.0
+# How long cancelling a rollout may hold up who is cancelled itself.
+_GIVE_UP_S = 5.0
 _FINAL = ("succeeded", "failed", "cancelled")
 
 
@@ -293,10 +303,12 @@ class Group:
 class _Request:
     method: str
     path: str
-    body: Optional[Json] = None
+    body: Optional[bytes] = None
     accept: str = "application/json"
     # The answer may take so much longer than usual.
     wait_s: float = 0.0
+    # The service may hold its answer back for so long, or for less if the client asks for that: `wait_ms`.
+    poll_s: float = 0.0
     # The answer holds trajectories, of which the client may want less than all.
     has_trajectories: bool = False
 
@@ -327,25 +339,51 @@ def _with_id(request: Json) -> Json:
     return request if "id" in request else {**request, "id": str(uuid.uuid4())}
 
 
+def _encoded(value: Json) -> bytes:
+    """:raises ValueError: for numbers that JSON has not (NaN, as pandas has it where a table has no value)"""
+    return json.dumps(value, allow_nan=False, default=_plain).encode()
+
+
+def _plain(value: Any) -> Any:
+    """Rows come from NumPy, pandas and PyArrow as well, whose scalars and arrays JSON does not know."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} can't be sent as JSON: {value!r:.80}")
+
+
 def _call(
     method: str, path: str, body: Optional[Json] = None, wait_s: float = 0.0
 ) -> _Operation[Any]:
-    response = yield _Request(method, path, body, wait_s=wait_s)
+    encoded = None if body is None else _encoded(body)
+    response = yield _Request(method, path, encoded, wait_s=wait_s)
     return response.json()
 
 
-def _get_groups(path: str) -> _Operation[Any]:
-    response = yield _Request("GET", path, wait_s=_POLL_S, has_trajectories=True)
+def _poll(path: str, poll_s: float = _POLL_S, has_trajectories: bool = False) -> _Operation[Any]:
+    response = yield _Request("GET", path, poll_s=poll_s, has_trajectories=has_trajectories)
     return response.json()
 
 
 def _submit_many(requests: Iterable[Json]) -> _Operation[List[Json]]:
-    whole = [_with_id(request) for request in requests]
     rollouts: List[Json] = []
-    for start in range(0, len(whole), _BATCH):
-        body = {"rollouts": whole[start : start + _BATCH]}
-        rollouts += (yield from _call("POST", "/v1/rollouts", body))["rollouts"]
+    for body in _submit_bodies(requests):
+        response = yield _Request("POST", "/v1/rollouts", body)
+        rollouts += response.json()["rollouts"]
     return rollouts
+
+
+def _submit_bodies(requests: Iterable[Json]) -> Iterator[bytes]:
+    parts: List[bytes] = []
+    size = 0
+    for request in requests:
+        part = _encoded(_with_id(request))
+        if parts and (len(parts) == _BATCH or size + len(part) > _BATCH_BYTES):
+            yield b'{"rollouts":[%s]}' % b",".join(parts)
+            parts, size = [], 0
+        parts.append(part)
+        size += len(part)
+    if parts:
+        yield b'{"rollouts":[%s]}' % b",".join(parts)
 
 
 def _get(rollout_id: str, wait_s: float) -> _Operation[Json]:
@@ -356,7 +394,8 @@ def _get(rollout_id: str, wait_s: float) -> _Operation[Json]:
 def _wait(rollout_id: str, timeout_s: Optional[float]) -> _Operation[Json]:
     until = _deadline(timeout_s)
     while True:
-        rollout = yield from _get(rollout_id, max(0.0, min(_POLL_S, until - time.monotonic())))
+        poll_s = max(0.0, min(_POLL_S, until - time.monotonic()))
+        rollout = yield from _poll(f"/v1/rollouts/{_quoted(rollout_id)}", poll_s)
         if rollout["state"] in _FINAL:
             return rollout
         if time.monotonic() >= until:
@@ -372,7 +411,7 @@ def _trajectory(rollout_id: str) -> _Operation[Trajectory]:
     packed = "application/msgpack, application/json;q=0.5"
     accept = "application/json" if msgpack is None else packed
     response = yield _Request("GET", path, accept=accept, has_trajectories=True)
-    if "msgpack" in response.headers.get("content-type", ""):
+    if msgpack is not None and "msgpack" in response.headers.get("content-type", ""):
         return Trajectory(msgpack.unpackb(response.body, strict_map_key=False))
     return Trajectory(response.json())
 
@@ -392,24 +431,33 @@ def _run(request: Json, timeout_s: Optional[float]) -> _Operation[Done]:
     return Done(finished, (yield from _trajectory_or_none(finished["id"])))
 
 
-def _run_group(request: Json, advantages: Optional[str]) -> _Operation[Group]:
-    body = _with_id(request)
+def _give_up(request: Json) -> _Operation[None]:
+    """Cancels what may be on its way still: it is submitted once more, so that it is there to be cancelled."""
+    [rollout] = yield from _submit_many([request])
+    yield from _call("DELETE", f"/v1/rollouts/{_quoted(rollout['id'])}")
+
+
+def _run_group(body: Json, advantages: Optional[str]) -> _Operation[Group]:
     yield from _call("POST", "/v1/groups", body)
-    query = {"advantages": advantages, "trajectories": "true", "wait_ms": int(_POLL_S * 1000)}
-    path = f"/v1/groups/{_quoted(body['id'])}{_query(**query)}"
+    query = _query(advantages=advantages, trajectories="true")
+    path = f"/v1/groups/{_quoted(body['id'])}{query}"
     while True:
-        group = yield from _get_groups(path)
+        group = yield from _poll(path, has_trajectories=True)
         if group["finished_at"] is not None:
             return Group(group)
+
+
+def _give_up_group(body: Json) -> _Operation[None]:
+    yield from _call("POST", "/v1/groups", body)
+    yield from _call("DELETE", f"/v1/groups/{_quoted(body['id'])}")
 
 
 def _groups_page(
     batch_id: str, after: int, advantages: Optional[str]
 ) -> _Operation[Tuple[List[Group], int, bool]]:
-    wait_ms = int(_POLL_S * 1000)
-    query = {"after": after, "advantages": advantages, "trajectories": "true", "wait_ms": wait_ms}
-    path = f"/v1/batches/{_quoted(batch_id)}/groups{_query(**query)}"
-    page = yield from _get_groups(path)
+    query = _query(after=after, advantages=advantages, trajectories="true")
+    path = f"/v1/batches/{_quoted(batch_id)}/groups{query}"
+    page = yield from _poll(path, has_trajectories=True)
     return [Group(group) for group in page["groups"]], page["next"], page["over"]
 
 
@@ -436,10 +484,23 @@ def _trajectories_page(after: int, filters: Json) -> _Operation[Tuple[List[Traje
     return page, int(headers["rolloutd-next"]), headers["rolloutd-more"] == "true"
 
 
-def _finished_page(after: int, wait_s: float) -> _Operation[Tuple[List[Json], int]]:
-    query = _query(order="finished", after=after, limit=500, wait_ms=int(wait_s * 1000))
-    page = yield from _call("GET", f"/v1/rollouts{query}", wait_s=wait_s)
+def _finished_page(after: int) -> _Operation[Tuple[List[Json], int]]:
+    page = yield from _poll(f"/v1/rollouts{_query(order='finished', after=after, limit=500)}")
     return page["rollouts"], page["next"]
+
+
+class _Awaited:
+    """The rollouts of one submit whose ends have not been seen yet."""
+
+    def __init__(self, submitted: List[Json]) -> None:
+        self.ids = {rollout["id"] for rollout in submitted}
+
+    def over(self, rollouts: List[Json]) -> Iterator[Json]:
+        """Those among `rollouts` that are over, each once."""
+        for rollout in rollouts:
+            if rollout["state"] in _FINAL and rollout["id"] in self.ids:
+                self.ids.discard(rollout["id"])
+                yield rollout
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -457,8 +518,7 @@ class _Address:
     prefix: str
 
     @staticmethod
-    def parse(server: Optional[str]) -> "_Address":
-        text = server or os.environ.get("ROLLOUTD_SERVER") or "http://127.0.0.1:8006"
+    def parse(text: str) -> "_Address":
         if text.startswith("unix:"):
             return _Address(text[len("unix:") :], "localhost", 0, None, "")
         if text.startswith(("/", ".")):
@@ -497,7 +557,8 @@ class _Settings:
         messages: bool,
     ) -> None:
         self.messages = messages
-        self.address = _Address.parse(server)
+        self.server = server or os.environ.get("ROLLOUTD_SERVER") or "http://127.0.0.1:8006"
+        self.address = _Address.parse(self.server)
         self.token = token if token is not None else os.environ.get("ROLLOUTD_TOKEN")
         self.timeout_s = timeout_s
         self.patience_s = patience_s
@@ -511,11 +572,29 @@ class _Settings:
         self._quiet_until = now + _NOTE_S
         _LOG.warning("%s; trying for %g s", reason, self.patience_s)
 
+    def arguments(self) -> Json:
+        """Those of a client like this one."""
+        return {
+            "server": self.server,
+            "token": self.token,
+            "timeout_s": self.timeout_s,
+            "patience_s": self.patience_s,
+            "messages": self.messages,
+        }
+
     def target(self, request: _Request) -> str:
+        query: Json = {}
+        if request.poll_s > 0:
+            query["wait_ms"] = int(request.poll_s * 1000)
+        if request.has_trajectories and not self.messages:
+            query["messages"] = "false"
         path = self.address.prefix + request.path
-        if self.messages or not request.has_trajectories:
-            return path
-        return f"{path}{'&' if '?' in path else '?'}messages=false"
+        return (
+            f"{path}{'&' if '?' in path else '?'}{urllib.parse.urlencode(query)}" if query else path
+        )
+
+    def limit_s(self, request: _Request) -> float:
+        return self.timeout_s + request.wait_s + request.poll_s
 
     def headers(self, request: _Request) -> Dict[str, str]:
         headers = {"Accept": request.accept}
@@ -525,9 +604,9 @@ class _Settings:
             headers["Authorization"] = f"Bearer {self.token}"
         return headers
 
-    def attempts(self) -> Iterator[float]:
+    def attempts(self, patience_s: Optional[float] = None) -> Iterator[float]:
         """Pauses between attempts, with jitter, until patience ends."""
-        until = time.monotonic() + self.patience_s
+        until = time.monotonic() + (self.patience_s if patience_s is None else patience_s)
         pause = 0.1
         while True:
             yield pause * (0.5 + random.random() / 2)
@@ -562,7 +641,7 @@ def _refusal(response: _Response) -> RolloutdError:
 
 
 class Client:
-    """A blocking client. Threads may share it; each has a connection of its own.
+    """A blocking client, with as many connections as threads use it at once.
 
     `timeout_s` bounds one request, its waiting for a rollout aside; `patience_s` is how long a request is
     tried again while the service can't be reached or is too busy. With `messages=False` trajectories come without
@@ -579,7 +658,10 @@ class Client:
         messages: bool = True,
     ) -> None:
         self._settings = _Settings(server, token, timeout_s, patience_s, messages)
-        self._local = threading.local()
+        self._idle = _Idle()
+
+    def __reduce__(self) -> Any:
+        return functools.partial(Client, **self._settings.arguments()), ()
 
     def __enter__(self) -> "Client":
         return self
@@ -588,10 +670,8 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        connection = getattr(self._local, "connection", None)
-        if connection is not None:
-            connection.close()
-            self._local.connection = None
+        """Closes the connections that nobody uses; a later request opens one again."""
+        self._idle.close()
 
     def call(self, method: str, path: str, body: Optional[Json] = None) -> Any:
         """Any route of the service, for what has no method here."""
@@ -625,30 +705,33 @@ class Client:
             yield from page
 
     def run(self, request: Json, timeout_s: Optional[float] = None) -> Done:
-        """Submits one rollout and waits for its end."""
-        return self._do(_run(request, timeout_s))
+        """Submits one rollout and waits for its end. Ctrl-C here cancels it there.
+
+        :raises TimeoutError: when it is not over by then; it goes on.
+        """
+        request = _with_id(request)
+        return self._do_or_give_up(_run(request, timeout_s), _give_up(request))
 
     def run_many(self, requests: Iterable[Json]) -> Iterator[Done]:
-        """Submits all, and gives each as it finishes: the first one need not be the first to come back."""
+        """Submits all, and gives each as it finishes: the first one need not be the first to come back.
+
+        Who leaves the loop early leaves the others running: `cancel_where(label=...)` ends them.
+        """
         after = self._do(_cursor())
-        waiting = {rollout["id"] for rollout in self.submit_many(requests)}
+        page = self.submit_many(requests)
+        awaited = _Awaited(page)
         # One that was finished before, under the same id, is not in the log behind the cursor.
-        for rollout_id in list(waiting):
-            rollout = self.get(rollout_id)
-            if rollout["state"] in _FINAL:
-                waiting.discard(rollout_id)
+        while True:
+            for rollout in awaited.over(page):
                 yield self._done(rollout)
-        while waiting:
-            page, after = self._do(_finished_page(after, _POLL_S))
-            for rollout in page:
-                if rollout["id"] in waiting:
-                    waiting.discard(rollout["id"])
-                    yield self._done(rollout)
+            if not awaited.ids:
+                return
+            page, after = self._do(_finished_page(after))
 
     def finished(self, after: int = 0) -> Iterator[Tuple[int, Json]]:
         """Every rollout that finishes, in order and for ever, with the cursor to go on from after it."""
         while True:
-            page, after = self._do(_finished_page(after, _POLL_S))
+            page, after = self._do(_finished_page(after))
             for rollout in page:
                 yield rollout.get("finished_seq", after), rollout
 
@@ -682,8 +765,9 @@ class Client:
         return self._do(_call("POST", "/v1/rollouts/renew", what))
 
     def run_group(self, request: Json, advantages: Optional[str] = None) -> Group:
-        """`request` is a rollout's with `num_samples`. `advantages`: `grpo`, `rloo` or `dapo`."""
-        return self._do(_run_group(request, advantages))
+        """`request` is a rollout's with `num_samples`. `advantages`: `grpo`, `rloo` or `dapo`. Ctrl-C cancels it."""
+        request = _with_id(request)
+        return self._do_or_give_up(_run_group(request, advantages), _give_up_group(request))
 
     def batch(self, request: Json) -> "Batch":
         """Begins a batch: instances, a `goal` of informative groups, and what each rollout is."""
@@ -723,11 +807,11 @@ class Client:
     def _done(self, rollout: Json) -> Done:
         return Done(rollout, self._do(_trajectory_or_none(rollout["id"])))
 
-    def _do(self, operation: _Operation[T]) -> T:
+    def _do(self, operation: _Operation[T], patience_s: Optional[float] = None) -> T:
         try:
             request = next(operation)
             while True:
-                response = self._exchange(request)
+                response = self._exchange(request, patience_s)
                 if response.status < 400:
                     request = operation.send(response)
                 else:
@@ -735,10 +819,18 @@ class Client:
         except StopIteration as stop:
             return stop.value
 
-    def _exchange(self, request: _Request) -> _Response:
+    def _do_or_give_up(self, operation: _Operation[T], giving_up: _Operation[None]) -> T:
+        try:
+            return self._do(operation)
+        except KeyboardInterrupt:
+            with contextlib.suppress(RolloutdError):
+                self._do(giving_up, patience_s=0.0)
+            raise
+
+    def _exchange(self, request: _Request, patience_s: Optional[float]) -> _Response:
         problem: Optional[BaseException] = None
         response: Optional[_Response] = None
-        for tried, pause in enumerate(self._settings.attempts()):
+        for tried, pause in enumerate(self._settings.attempts(patience_s)):
             try:
                 response = self._once(request)
                 again = _retry_after(response)
@@ -746,7 +838,6 @@ class Client:
                     return response
                 pause = max(pause, again)
             except (OSError, http.client.HTTPException) as error:
-                self.close()
                 problem = error
                 response = None
             if tried > 0:
@@ -757,21 +848,60 @@ class Client:
         raise _unreachable(self._settings, problem) from problem
 
     def _once(self, request: _Request) -> _Response:
+        used = self._idle.take()
+        if used is not None:
+            try:
+                return self._over(used, request)
+            except ConnectionError:
+                # The service closes connections that nobody has used for a while, so the others are closed as well.
+                self.close()
+        timeout = self._settings.limit_s(request)
+        return self._over(_connect(self._settings.address, timeout), request)
+
+    def _over(self, connection: http.client.HTTPConnection, request: _Request) -> _Response:
         settings = self._settings
-        timeout = settings.timeout_s + request.wait_s
-        connection = getattr(self._local, "connection", None)
-        if connection is None:
-            connection = _connect(settings.address, timeout)
-            self._local.connection = connection
+        connection.timeout = settings.limit_s(request)
         if connection.sock is not None:
-            connection.sock.settimeout(timeout)
-        connection.timeout = timeout
-        body = None if request.body is None else json.dumps(request.body).encode()
-        path = settings.target(request)
-        connection.request(request.method, path, body, settings.headers(request))
-        reply = connection.getresponse()
-        headers = {name.lower(): value for name, value in reply.getheaders()}
-        return _Response(reply.status, headers, reply.read())
+            connection.sock.settimeout(connection.timeout)
+        try:
+            path = settings.target(request)
+            connection.request(request.method, path, request.body, settings.headers(request))
+            reply = connection.getresponse()
+            headers = {name.lower(): value for name, value in reply.getheaders()}
+            response = _Response(reply.status, headers, reply.read())
+        except BaseException:
+            # Also at Ctrl-C: what comes over it would be taken for the answer to the next request.
+            connection.close()
+            raise
+        if not reply.will_close:
+            self._idle.keep(connection)
+        return response
+
+
+class _Idle:
+    """A blocking client's connections that no thread uses, for the process that opened them."""
+
+    def __init__(self) -> None:
+        self._process = os.getpid()
+        self._connections: List[http.client.HTTPConnection] = []
+
+    def take(self) -> Optional[http.client.HTTPConnection]:
+        if self._process != os.getpid():
+            # This process was forked, and its parent is talking over them.
+            self._process, self._connections = os.getpid(), []
+        with contextlib.suppress(IndexError):
+            return self._connections.pop()
+        return None
+
+    def keep(self, connection: http.client.HTTPConnection) -> None:
+        self._connections.append(connection)
+
+    def close(self) -> None:
+        while True:
+            connection = self.take()
+            if connection is None:
+                return
+            connection.close()
 
 
 def _connect(address: _Address, timeout: float) -> http.client.HTTPConnection:
@@ -798,7 +928,7 @@ def _unreachable(settings: _Settings, problem: Optional[BaseException]) -> Unrea
 class AsyncClient:
     """The same for asyncio: each method of `Client` as a coroutine, each iterator as an async one.
 
-    Connections are kept and reused; so many requests may be under way as are awaited.
+    Any number of coroutines may wait at once: they share some connections, and when many wait, they poll in turns.
     """
 
     def __init__(
@@ -811,7 +941,10 @@ class AsyncClient:
         messages: bool = True,
     ) -> None:
         self._settings = _Settings(server, token, timeout_s, patience_s, messages)
-        self._idle: List[_Stream] = []
+        self._streams: Optional[_Streams] = None
+
+    def __reduce__(self) -> Any:
+        return functools.partial(AsyncClient, **self._settings.arguments()), ()
 
     async def __aenter__(self) -> "AsyncClient":
         return self
@@ -820,9 +953,7 @@ class AsyncClient:
         await self.close()
 
     async def close(self) -> None:
-        for stream in self._idle:
-            stream.close()
-        self._idle.clear()
+        self._here().close()
 
     async def call(self, method: str, path: str, body: Optional[Json] = None) -> Any:
         return await self._do(_call(method, path, body))
@@ -852,30 +983,22 @@ class AsyncClient:
     async def run(self, request: Json, timeout_s: Optional[float] = None) -> Done:
         """A task that is cancelled here cancels its rollout there."""
         request = _with_id(request)
-        try:
-            return await self._do(_run(request, timeout_s))
-        except asyncio.CancelledError:
-            await asyncio.shield(self._give_up(request["id"]))
-            raise
+        return await self._do_or_give_up(_run(request, timeout_s), _give_up(request))
 
     async def run_many(self, requests: Iterable[Json]) -> AsyncIterator[Done]:
         after = await self._do(_cursor())
-        waiting = {rollout["id"] for rollout in await self.submit_many(requests)}
-        for rollout_id in list(waiting):
-            rollout = await self.get(rollout_id)
-            if rollout["state"] in _FINAL:
-                waiting.discard(rollout_id)
+        page = await self.submit_many(requests)
+        awaited = _Awaited(page)
+        while True:
+            for rollout in awaited.over(page):
                 yield await self._done(rollout)
-        while waiting:
-            page, after = await self._do(_finished_page(after, _POLL_S))
-            for rollout in page:
-                if rollout["id"] in waiting:
-                    waiting.discard(rollout["id"])
-                    yield await self._done(rollout)
+            if not awaited.ids:
+                return
+            page, after = await self._do(_finished_page(after))
 
     async def finished(self, after: int = 0) -> AsyncIterator[Tuple[int, Json]]:
         while True:
-            page, after = await self._do(_finished_page(after, _POLL_S))
+            page, after = await self._do(_finished_page(after))
             for rollout in page:
                 yield rollout.get("finished_seq", after), rollout
 
@@ -904,7 +1027,10 @@ class AsyncClient:
         return await self._do(_call("POST", "/v1/rollouts/renew", what))
 
     async def run_group(self, request: Json, advantages: Optional[str] = None) -> Group:
-        return await self._do(_run_group(request, advantages))
+        """A task that is cancelled here cancels its group there."""
+        request = _with_id(request)
+        operation = _run_group(request, advantages)
+        return await self._do_or_give_up(operation, _give_up_group(request))
 
     async def batch(self, request: Json) -> "AsyncBatch":
         raw = await self._do(_call("POST", "/v1/batches", _with_id(request)))
@@ -940,11 +1066,13 @@ class AsyncClient:
     async def _done(self, rollout: Json) -> Done:
         return Done(rollout, await self._do(_trajectory_or_none(rollout["id"])))
 
-    async def _give_up(self, rollout_id: str) -> None:
+    async def _do_or_give_up(self, operation: _Operation[T], giving_up: _Operation[None]) -> T:
         try:
-            await self.cancel(rollout_id)
-        except RolloutdError:
-            pass  # It was not submitted yet, or is over.
+            return await self._do(operation)
+        except asyncio.CancelledError:
+            with contextlib.suppress(RolloutdError, asyncio.TimeoutError):
+                await asyncio.wait_for(self._do(giving_up), _GIVE_UP_S)
+            raise
 
     async def _do(self, operation: _Operation[T]) -> T:
         try:
@@ -979,20 +1107,67 @@ class AsyncClient:
         raise _unreachable(self._settings, problem) from problem
 
     async def _once(self, request: _Request) -> _Response:
-        settings = self._settings
-        stream = self._idle.pop() if self._idle else await _Stream.open(settings.address)
+        streams = self._here()
+        async with streams.slots:
+            streams.busy += 1
+            try:
+                if streams.busy > _CONNECTIONS / 2:
+                    poll_s = min(request.poll_s, _SHORT_POLL_S)
+                    request = replace(request, poll_s=poll_s)
+                limit_s = self._settings.limit_s(request)
+                return await asyncio.wait_for(self._over(streams, request), limit_s)
+            finally:
+                streams.busy -= 1
+
+    async def _over(self, streams: "_Streams", request: _Request) -> _Response:
+        if streams.idle:
+            try:
+                return await streams.exchange(streams.idle.pop(), self._settings, request)
+            except (ConnectionError, EOFError):
+                # The service closes connections that nobody has used for a while, so the others are closed as well.
+                streams.close()
+        stream = await _Stream.open(self._settings.address)
+        return await streams.exchange(stream, self._settings, request)
+
+    def _here(self) -> "_Streams":
+        owner = (os.getpid(), asyncio.get_running_loop())
+        if self._streams is None or self._streams.owner != owner:
+            if self._streams is not None and self._streams.owner[0] != owner[0]:
+                # This process was forked. To free them would take them from its parent's event loop.
+                _PARENTS.append(self._streams)
+            self._streams = _Streams(owner)
+        return self._streams
+
+
+_PARENTS: List["_Streams"] = []
+
+
+class _Streams:
+    """An asyncio client's connections, for the event loop that opened them."""
+
+    def __init__(self, owner: Tuple[int, asyncio.AbstractEventLoop]) -> None:
+        self.owner = owner
+        self.slots = asyncio.Semaphore(_CONNECTIONS)
+        self.busy = 0
+        self.idle: List[_Stream] = []
+
+    async def exchange(
+        self, stream: "_Stream", settings: _Settings, request: _Request
+    ) -> _Response:
         try:
-            timeout = settings.timeout_s + request.wait_s
-            exchange = stream.exchange(settings, request)
-            response = await asyncio.wait_for(exchange, timeout)
+            response = await stream.exchange(settings, request)
         except BaseException:
             stream.close()
             raise
         if response.headers.get("connection", "").lower() == "close":
             stream.close()
         else:
-            self._idle.append(stream)
+            self.idle.append(stream)
         return response
+
+    def close(self) -> None:
+        while self.idle:
+            self.idle.pop().close()
 
 
 class Batch:
@@ -1087,7 +1262,7 @@ class _Stream:
         self._writer.close()
 
     async def exchange(self, settings: _Settings, request: _Request) -> _Response:
-        body = b"" if request.body is None else json.dumps(request.body).encode()
+        body = request.body or b""
         lines = [f"{request.method} {settings.target(request)} HTTP/1.1"]
         lines += [f"Host: {settings.address.host}", f"Content-Length: {len(body)}"]
         lines += [f"{name}: {value}" for name, value in settings.headers(request).items()]

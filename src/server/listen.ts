@@ -22,7 +22,8 @@ export type Address = {
   tokens: TokenFile | null;
   /** Whether everyone may be others than this machine. */
   anonymous: boolean;
-  tls: { certFile: string; keyFile: string } | null;
+  /** Certificate and private key as PEM. */
+  tls: { cert: string; key: string } | null;
   /** Requests that are open at once, those that wait included. */
   maxRequests: number;
   /** Silence after which a connection is closed; requests that wait for a job are exempt. */
@@ -79,9 +80,7 @@ export async function listen(app: Hono<ServerEnv>, address: Address): Promise<Li
   chmodSync(socket, 0o600);
   let tcp: Bun.Server<undefined>;
   try {
-    const secured = tls
-      ? { tls: { cert: Bun.file(tls.certFile), key: Bun.file(tls.keyFile) } }
-      : {};
+    const secured = tls ? { tls } : {};
     const door = serving((request, from) => admitTcp(request, from, address));
     tcp = Bun.serve({ ...door, ...secured, hostname: host, port, idleTimeout: idleTimeoutS });
   } catch (error) {
@@ -124,7 +123,13 @@ function tooManyRequests(): ServiceError {
 }
 
 function addressError(error: unknown, host: string, port: number): unknown {
-  if ((error as { code?: string }).code !== "EADDRINUSE") return error;
+  const { code, message } = error as { code?: string; message: string };
+  if (code?.startsWith("ERR_OSSL")) {
+    const why = `the certificate and key can't be used: ${message}`;
+    const mend = "give tls_cert and tls_key that belong together, both as PEM";
+    return new ServiceError("invalid_field", why, { field: "tls_cert", mend, cause: error });
+  }
+  if (code !== "EADDRINUSE") return error;
   const mend = "choose another with --port (0 takes a free one), or stop the program that has it";
   return new ServiceError("data_dir_in_use", `${host}:${port} is in use`, { mend, cause: error });
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { ApiClient } from "../../src/cli/api-client.ts";
+import { UsageError } from "../../src/cli/flags.ts";
 import { failureOf } from "../support/failure.ts";
 import { tempDir } from "../support/temp-dir.ts";
 
@@ -28,6 +29,10 @@ function setup(answer: () => Response) {
 }
 
 describe("the commands' client", () => {
+  test.each(["http://[bad", "http://127.0.0.1:99999"])("refuses %s as an address", (server) => {
+    expect(() => new ApiClient(server)).toThrow(UsageError);
+  });
+
   test("speaks over TCP and over a Unix socket, and leaves out what is not asked for", async () => {
     await using t = setup(() => Response.json({ rollouts: [], next: 3 }));
     for (const server of [`${t.tcp}/`, t.socket]) {

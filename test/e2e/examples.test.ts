@@ -18,6 +18,8 @@ const SCRIPTS = [
 const ROWS = [mathRow("What is seven times six?", "42"), mathRow("What is two plus two?", "4")].map(
   (row) => ({ ...row, data_source: "math" }),
 );
+/** The simulated engine has no answer to it, so that the rollout has no verdict. */
+const BROKEN = mathRow("What is seven plus nine?", "16");
 
 async function setup() {
   const dir = tempDir();
@@ -73,24 +75,31 @@ describe("the trainers' sides in scripts/examples, against the simulated engine"
     expect(steps).toEqual([0, 1].map((step) => ({ step, groups: 1, tokens: expect.any(Number) })));
   });
 
-  test("TRL's rollout function gives ids, log-probabilities, mask and rewards", async () => {
+  test("TRL's rollout function gives a rollout for each prompt, and none for what is broken", async () => {
     await using t = await setup();
-    const rows = JSON.stringify(ROWS.map(reasoning));
-    const [{ rewards, mask }] = (await t.printed(`${CHECKS}/trl_check.py`, [t.socket, rows])) as [
-      { rewards: number[]; mask: number[] },
-    ];
-    expect([rewards.slice(0, 2).sort(), rewards.slice(2)]).toEqual([
-      [0, 1],
-      [0, 0],
-    ]);
-    expect(mask.every((value) => value === 1)).toBe(true);
+    const rows = JSON.stringify([...ROWS, BROKEN].map(reasoning));
+    const [{ rewards, masks, all_broken }] = (await t.printed(`${CHECKS}/trl_check.py`, [
+      ...[t.socket, rows],
+    ])) as [{ rewards: (number | null)[]; masks: number[][]; all_broken: boolean }];
+    expect(rewards).toEqual([1, 0, 0, 0, null, null]);
+    expect(
+      masks
+        .slice(0, 4)
+        .flat()
+        .every((value) => value === 1),
+    ).toBe(true);
+    expect(masks.slice(4)).toEqual([[0], [0]]);
+    expect(all_broken).toBe(true);
   });
 
-  test("verl's agent loop gives responses with their mask and reward", async () => {
+  test("verl's agent loop gives responses with their mask and reward, and fails where there is none", async () => {
     await using t = await setup();
-    const rows = JSON.stringify(ROWS.map(reasoning));
+    const rows = JSON.stringify([...ROWS, BROKEN].map(reasoning));
     const [output] = await t.printed(`${CHECKS}/verl_check.py`, [t.socket, rows]);
-    expect(output).toEqual({ rewards: [expect.any(Number), 0], turns: 2 });
+    expect(output).toEqual({
+      ...{ rewards: [expect.any(Number), 0], turns: 2 },
+      ...{ cut_mask: [0, 0, 0, 0], broken: true },
+    });
   });
 });
 

@@ -5,6 +5,7 @@ import { python } from "../support/python.ts";
 import { tempDir } from "../support/temp-dir.ts";
 
 const CHECK = resolve(import.meta.dir, "../clients/client_check.py");
+const LIFE = resolve(import.meta.dir, "../clients/client_life_check.py");
 
 const SCRIPTS = [
   { match: "six", variants: [[{ content: "It is \\boxed{42}." }]] },
@@ -84,6 +85,32 @@ describe("the Python client that the binary prints", () => {
       expect(concurrent.many).toEqual({ "amany-0": 1, "amany-1": 0 });
       expect(concurrent.samples[0].ids).toEqual(sample.ids);
       expect(concurrent.held).toBe("cancelled");
+    },
+  );
+
+  test.each(["url", "socket"] as const)(
+    "bears forks, signals, threads, event loops, and connections that were closed, by %s",
+    async (way) => {
+      using dir = tempDir();
+      const { stdout } = await run(["client", "python"]);
+      await Bun.write(dir.file("rolloutd.py"), stdout);
+      await using service = await serve(dir.file("data"));
+      const finished = await python([LIFE, service[way]], [dir.path]);
+      expect([finished.exitCode, finished.stderr]).toEqual([0, ""]);
+      expect(JSON.parse(finished.stdout)).toEqual({
+        forked: true,
+        forked_from_a_loop: true,
+        one_loop_after_another: [1, 1],
+        pickled: true,
+        interrupted: ["cancelled", true],
+        cancelled_group: [true, "cancelled"],
+        cancelled_at_once: ["cancelled"],
+        many_at_once: true,
+        left_early: true,
+        submits: [true, ["ValueError", "TypeError"]],
+        closed_meanwhile: true,
+        syntax: true,
+      });
     },
   );
 

@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { listen } from "../../src/server/listen.ts";
 import { TokenFile } from "../../src/server/tokens.ts";
+import { failureOf } from "../support/failure.ts";
 import { tempDir } from "../support/temp-dir.ts";
 import { setup } from "./setup.ts";
 
@@ -17,7 +18,7 @@ test("with a certificate the port speaks TLS only, to who has a token, and other
   const service = await listen(t.app, {
     ...{ host: "127.0.0.1", port: 0, socket: dir.file("s"), maxRequests: 10, anonymous: false },
     tokens: new TokenFile(dir.file("tokens")),
-    tls: { certFile: CERTIFICATE, keyFile: KEY },
+    tls: { cert: readFileSync(CERTIFICATE, "utf8"), key: readFileSync(KEY, "utf8") },
     durable: () => null,
   });
   const tls = { ca: readFileSync(CERTIFICATE, "utf8") };
@@ -34,4 +35,15 @@ test("with a certificate the port speaks TLS only, to who has a token, and other
   const plain = await fetch(`${service.url.replace("https", "http")}/healthz`).catch(() => null);
   expect(plain).toBeNull();
   await service.stop();
+});
+
+test("what is no certificate is refused by its name, and takes no port", async () => {
+  await using t = setup();
+  using dir = tempDir();
+  const address = { host: "127.0.0.1", port: 0, socket: dir.file("s"), maxRequests: 10 };
+  const tls = { cert: "no certificate", key: "no key" };
+  const { code, field } = await failureOf(() =>
+    listen(t.app, { ...address, anonymous: false, tokens: null, tls, durable: () => null }),
+  );
+  expect([code, field]).toEqual(["invalid_field", "tls_cert"]);
 });
