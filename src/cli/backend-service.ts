@@ -29,7 +29,7 @@ export function createBackends(
   changed: () => void = () => {},
   networks: readonly Network[] = NETWORKS,
 ): Backends {
-  for (const row of store.backends()) {
+  for (const row of store.backends.list()) {
     const { id, url, model, api_key_env, profile, model_dir, leaving, routed } = row;
     if (routed) registry.add({ id, url, networks, model, routed: true });
     else if (api_key_env === null || env[api_key_env]) {
@@ -84,7 +84,7 @@ export function createBackends(
         leaving: null,
         routed: 0,
       };
-      store.transaction(() => store.saveBackend(saved));
+      store.transaction(() => store.backends.save(saved));
       registry.add(backend);
       changed();
       const { rung, passed_over } = probed.profile;
@@ -97,13 +97,13 @@ export function createBackends(
     },
     remove(id, trajectories) {
       if (!registry.remove(id, trajectories)) return false;
-      store.transaction(() => store.deleteBackend(id));
+      store.transaction(() => store.backends.delete(id));
       changed();
       return true;
     },
     drain(id, trajectories) {
       if (!registry.drain(id, trajectories)) return false;
-      store.transaction(() => store.saveLeaving(id, trajectories));
+      store.transaction(() => store.backends.saveLeaving(id, trajectories));
       changed();
       return true;
     },

@@ -45,7 +45,8 @@ export function startBalancing(
   const addresses = prorlAddresses(registry, store, clock, plan, networks);
   const watch = new BackendWatch({
     ...{ registry, clock, health, plan, probeTimeoutMs: PROBE_TIMEOUT_MS },
-    changed: ({ id, profile = null }) => store.transaction(() => store.saveProfile(id, profile)),
+    changed: ({ id, profile = null }) =>
+      store.transaction(() => store.backends.saveProfile(id, profile)),
   });
   const load = new LoadWatch({
     ...{ registry, clock, health, plan, pollMs: config.load_poll_ms },
@@ -63,13 +64,13 @@ export function startBalancing(
 function weightsIn(store: Store): WeightsRecord {
   return {
     announced: () =>
-      store.weightVersions().map(({ version, announced_ms: announcedMs }) => {
+      store.weights.versions().map(({ version, announced_ms: announcedMs }) => {
         return { version, announcedMs };
       }),
     announce: ({ version, announcedMs }) => {
-      store.transaction(() => store.addWeightVersion({ version, announced_ms: announcedMs }));
+      store.transaction(() => store.weights.add({ version, announced_ms: announcedMs }));
     },
-    paused: () => store.weightPause(),
-    setPaused: (mode) => store.transaction(() => store.setWeightPause(mode)),
+    paused: () => store.weights.pause(),
+    setPaused: (mode) => store.transaction(() => store.weights.setPause(mode)),
   };
 }

@@ -42,7 +42,7 @@ export function prorlAddresses(
       refuseAnother(registry, backend);
       const none = { api_key_env: null, model_dir: null, profile: null, leaving: null };
       const row = { id, url: address, model: "", ...none, added_ms: clock.nowMs(), routed: 1 };
-      store.transaction(() => store.saveBackend(row));
+      store.transaction(() => store.backends.save(row));
       registry.add(backend);
       changed();
     },
@@ -50,7 +50,7 @@ export function prorlAddresses(
       const known = routed();
       for (const { id } of known) registry.remove(id);
       store.transaction(() => {
-        for (const { id } of known) store.deleteBackend(id);
+        for (const { id } of known) store.backends.delete(id);
       });
     },
   };

@@ -1,4 +1,4 @@
-import type { ClaimFilter, Store } from "../store/store.ts";
+import type { ClaimFilter, JobQueue } from "../store/job-queue.ts";
 import type { WorkRow } from "../store/tables.ts";
 import type { ActiveJob } from "./parts.ts";
 
@@ -18,15 +18,15 @@ export class FairShare {
 
   /** The jobs to claim, at most `limit`, the first to be served first. */
   candidates(
-    store: Store,
+    jobQueue: JobQueue,
     active: ReadonlyMap<string, ActiveJob>,
     filter: Omit<ClaimFilter, "client">,
   ): WorkRow[] {
-    const clients = store.clientsWaiting(filter.stage);
+    const clients = jobQueue.clientsWaiting(filter.stage);
     const [only] = clients;
     if (only === undefined) return [];
-    if (clients.length === 1) return store.claimable({ ...filter, client: only });
-    const queues = this.#queues(store, active, filter, clients);
+    if (clients.length === 1) return jobQueue.claimable({ ...filter, client: only });
+    const queues = this.#queues(jobQueue, active, filter, clients);
     const picked: WorkRow[] = [];
     while (picked.length < filter.limit) {
       const queue = this.#next(queues);
@@ -34,13 +34,13 @@ export class FairShare {
       picked.push(queue.rows.shift() as WorkRow);
       queue.busy++;
       this.#serve(queue.client);
-      if (queue.rows.length === 0 && !queue.complete) refill(store, queue, filter, picked);
+      if (queue.rows.length === 0 && !queue.complete) refill(jobQueue, queue, filter, picked);
     }
     return picked;
   }
 
   #queues(
-    store: Store,
+    jobQueue: JobQueue,
     active: ReadonlyMap<string, ActiveJob>,
     filter: Omit<ClaimFilter, "client">,
     clients: string[],
@@ -53,7 +53,7 @@ export class FairShare {
       .sort((a, b) => this.#compare(a, b))
       .slice(0, filter.limit)
       .map(({ client, busy }) => {
-        const rows = store.claimable({ ...filter, client, limit: share });
+        const rows = jobQueue.claimable({ ...filter, client, limit: share });
         return { client, busy, rows, complete: rows.length < share };
       });
   }
@@ -79,13 +79,13 @@ export class FairShare {
 
 /** Most clients have their share and no more; who can have more is asked once for all of it. */
 function refill(
-  store: Store,
+  jobQueue: JobQueue,
   queue: Queue,
   filter: Omit<ClaimFilter, "client">,
   picked: WorkRow[],
 ): void {
   const taken = new Set(picked.map(({ seq }) => seq));
-  const rows = store.claimable({ ...filter, client: queue.client });
+  const rows = jobQueue.claimable({ ...filter, client: queue.client });
   queue.rows = rows.filter(({ seq }) => !taken.has(seq));
   queue.complete = true;
 }

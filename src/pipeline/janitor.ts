@@ -43,7 +43,7 @@ export class Janitor implements Disposable {
       store.retention.remove(beforeMs, carriedMs, STEP_JOBS),
       store.groupRetention.remove(beforeMs, carriedMs, STEP_JOBS),
     ]);
-    if (jobs + others > 0) store.retention.shrink();
+    if (jobs + others > 0) store.shrink();
     this.removed += jobs;
     return jobs + others > 0;
   }

@@ -57,7 +57,7 @@ export class Ladder {
   #sweep(): void {
     const nowMs = this.#parts.clock.nowMs();
     this.#endOverdue(nowMs);
-    if ((this.#parts.store.nextDueMs() ?? Number.POSITIVE_INFINITY) <= nowMs) {
+    if ((this.#parts.store.queue.nextDueMs() ?? Number.POSITIVE_INFINITY) <= nowMs) {
       this.#parts.releaseDelayed();
     }
     const unleased = this.#parts.store.leases.over(nowMs);
@@ -84,7 +84,7 @@ export class Ladder {
       if (ending !== null || stageDeadlineMs === null || stageDeadlineMs > nowMs) continue;
       if ((stageEndsMs(entry, backends) ?? nowMs) <= nowMs) overdue.push(id);
     }
-    overdue.push(...this.#parts.store.pendingPastDeadline(nowMs));
+    overdue.push(...this.#parts.store.queue.pastDeadline(nowMs));
     if (overdue.length > 0) this.#parts.endOverdue(overdue);
   }
 }

@@ -15,7 +15,7 @@ export function recoverJobs(
 ): { resumed: number; ended: number } {
   return store.transaction(() => {
     store.leases.renewAll(clock.nowMs());
-    store.clampDeadlines(clock.nowMs());
+    store.leftovers.clampDeadlines(clock.nowMs());
     store.callbacks.allDue(clock.nowMs());
     let resumed = 0;
     let ended = 0;
@@ -42,7 +42,7 @@ function activeJobs(store: Store): number {
 /** Page by page: many jobs with their instances would not be small. */
 function* recoverable(store: Store): Generator<JobHead> {
   for (let after = 0; ; ) {
-    const rows = store.recoverable(after);
+    const rows = store.leftovers.recoverable(after);
     yield* rows;
     const last = rows.at(-1);
     if (!last) return;

@@ -88,7 +88,7 @@ export class Scheduler {
       afterCommit: (effect) => this.#ticker.afterCommit(effect),
     });
     const { maxCrashes = DEFAULT_MAX_CRASHES } = settings;
-    this.#suspects = new Suspects(maxCrashes, store.inCrashes(Math.max(1, maxCrashes)));
+    this.#suspects = new Suspects(maxCrashes, store.leftovers.inCrashes(Math.max(1, maxCrashes)));
     this.#slots = new Slots({
       ...{ ...parts, pauses: this.pauses },
       ...{ pools: this.pools, active: this.active, parking: this.#parking },
@@ -107,7 +107,8 @@ export class Scheduler {
           for (const id of ids) this.#changes.requestEnd(id, "deadline");
         }),
       endUnleased: (ids) => this.cancelAll(ids, "its lease was not renewed").catch(onFatal),
-      releaseDelayed: () => this.#ticker.enqueue(() => store.releaseDelayed(parts.clock.nowMs())),
+      releaseDelayed: () =>
+        this.#ticker.enqueue(() => store.queue.releaseDelayed(parts.clock.nowMs())),
       replace: (worker) =>
         this.#events.lost(worker, "worker_unresponsive", "no end was confirmed in time"),
     });

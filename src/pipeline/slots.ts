@@ -77,7 +77,7 @@ export class Slots {
     const backend = stage !== "run" || backends.available();
     const { barred } = images;
     const filter = { stage, limit, sandbox, backend, barred };
-    for (const row of this.#share.candidates(store, active, filter)) {
+    for (const row of this.#share.candidates(store.queue, active, filter)) {
       if (row.uses_sandbox && starts <= 0) continue;
       if (!suspects.mayJoin(row.id, active)) continue;
       const next = this.#needsImage(row) ? images.enter(row.image ?? "", stage) : "start";

@@ -70,9 +70,9 @@ export class Ticker {
 
   #tick(): void {
     // What comes while the disk works is written by one commit: its sync has to wait for the disk anyway.
-    const { syncing } = this.#options.store;
-    if (syncing !== null) {
-      syncing.then(
+    const settled = this.#options.store.settled();
+    if (settled !== null) {
+      settled.then(
         () => setImmediate(() => this.#tick()),
         (error) => this.#fail(this.#take(), error),
       );

@@ -10,6 +10,8 @@ const LOCAL_DISK = "choose a folder on a local disk with --data-dir";
 /** Above this size a start takes the database as it is: a check would take longer than a start may. */
 const CHECKED_BYTES = 64 * 1024 * 1024;
 
+export const DATABASE_FILE = "rolloutd.db";
+
 /** Beside the database; a folder's whole state is in both. */
 export const LOG_FILE = "rolloutd.db-wal";
 
@@ -24,7 +26,7 @@ const DAMAGE = ["SQLITE_CORRUPT", "SQLITE_NOTADB"];
  */
 export function openDatabase(dataDir: string, recover = false): Database {
   prepareFolder(dataDir);
-  const path = join(dataDir, "rolloutd.db");
+  const path = join(dataDir, DATABASE_FILE);
   try {
     return open(path);
   } catch (error) {
@@ -43,6 +45,8 @@ function open(path: string): Database {
     configure(db);
     if (statSync(path).size <= CHECKED_BYTES) check(db);
     migrate(db);
+    // What would undo a statement is half of what a submit writes; so it is no file, but not while indexes are built.
+    db.run("PRAGMA temp_store = MEMORY");
     return db;
   } catch (error) {
     db.close();

@@ -131,18 +131,24 @@ export class Recorder {
     return turns.length === 0 ? null : JSON.stringify(turns);
   }
 
-  /** @throws ServiceError `token_invariant` where a trainer could not rely on the tokens. */
-  validate(): void {
-    const problem = tokenProblem(this.#segments() ?? [], this.#trajectory.turns);
+  /** All of it, at its end. @throws ServiceError `token_invariant` where a trainer could not rely on the tokens. */
+  finished(): string {
+    const { json, problem } = this.#read();
     if (problem !== null) throw new ServiceError("token_invariant", problem);
+    return json;
   }
 
   /** What is there so far, with ids only where a trainer may rely on them. */
   toJson(): string {
+    return this.#read().json;
+  }
+
+  #read(): { json: string; problem: string | null } {
     const segments = this.#segments();
-    if (segments === null) return this.#json("absent", []);
-    const holds = tokenProblem(segments, this.#trajectory.turns) === null;
-    return holds ? this.#json("exact", segments) : this.#json("refused", []);
+    if (segments === null) return { json: this.#json("absent", []), problem: null };
+    const problem = tokenProblem(segments, this.#trajectory.turns);
+    const json = problem === null ? this.#json("exact", segments) : this.#json("refused", []);
+    return { json, problem };
   }
 
   #json(token_ids: Trajectory["token_ids"], segments: TokenSegment[]): string {

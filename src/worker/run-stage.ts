@@ -17,7 +17,12 @@ import { type Engines, openDialogue } from "./open-dialogue.ts";
 import { type SandboxParts, StageSandboxes } from "./stage-sandboxes.ts";
 import { toldTurns } from "./told-turns.ts";
 
-export type StageParts = SandboxParts & { engines: Engines; pace: Pace };
+export type StageParts = SandboxParts & {
+  engines: Engines;
+  pace: Pace;
+  /** Tells that nothing of an aborted stage runs any more. Resolves when it is its turn to write its record. */
+  slotFreed(): Promise<void>;
+};
 
 /** More is left out: a timeline is read by people. Units: characters. */
 const MAX_TURNS_LENGTH = 256 * 1024;
@@ -52,6 +57,7 @@ export async function runStage(
   } catch (thrown) {
     const error = toErrorBody(signal.aborted ? signal.reason : thrown);
     await stage.sandboxes.endAll();
+    if (signal.aborted && recorder.hasContent) await parts.slotFreed();
     const nothing = { handle: null, outcome: null, verdict: null };
     const turns = error.retryable ? stage.turns() : {};
     const left = { trajectory: stage.trajectory(), ...turns, ...stage.usage() };
@@ -69,6 +75,8 @@ class StageRun {
   readonly #parts: StageParts;
   readonly #recorder: Recorder;
   #plan = NO_SANDBOX;
+  /** The trajectory of a RUN that has come to its end, checked. */
+  #finished: string | null = null;
 
   constructor(start: StartStage, parts: StageParts, signal: AbortSignal, recorder: Recorder) {
     this.#start = start;
@@ -124,7 +132,8 @@ class StageRun {
   }
 
   trajectory(): string | null {
-    return this.#recorder.hasContent ? this.#recorder.toJson() : null;
+    if (this.#finished !== null || !this.#recorder.hasContent) return this.#finished;
+    return this.#recorder.toJson();
   }
 
   // biome-ignore lint/suspicious/noExplicitAny: see `#kind`.
@@ -156,7 +165,7 @@ class StageRun {
       };
       return this.#kind.run(instance, { ...context, agent: (task) => driveAgent(context, task) });
     });
-    this.#recorder.validate();
+    if (this.#recorder.hasContent) this.#finished = this.#recorder.finished();
     return { outcome: bounded(outcome, this.#parts.settings.maxOutcomeBytes), verdict: null };
   }
 

@@ -95,11 +95,11 @@ async function setup(keepIds = true) {
     },
     ...{ signal: new AbortController().signal, isAnswer: (text) => text.startsWith("Answer:") },
   });
-  recorder.validate();
+  const json = recorder.finished();
   return {
     dialogue,
-    json: recorder.toJson(),
-    trajectory: JSON.parse(recorder.toJson()) as Trajectory,
+    json,
+    trajectory: JSON.parse(json) as Trajectory,
     async [Symbol.asyncDispose]() {
       client[Symbol.dispose]();
       await simulator.stop();

@@ -77,10 +77,7 @@ async function setup(
         rules: { ...DEFAULT_RULES, maxTurns: 10 },
         isAnswer: (content) => content.startsWith("Answer:"),
       }),
-    trajectory: (): Trajectory => {
-      recorder.validate();
-      return JSON.parse(recorder.toJson());
-    },
+    trajectory: (): Trajectory => JSON.parse(recorder.finished()),
     async [Symbol.asyncDispose]() {
       engine[Symbol.dispose]();
       await simulator[Symbol.asyncDispose]();

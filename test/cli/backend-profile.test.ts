@@ -58,7 +58,7 @@ test("a backend from before probes looked is shown as that, and only chats", () 
       leaving: null,
       routed: 0,
     };
-    service.store.transaction(() => service.store.saveBackend({ ...row, added_ms: 0 }));
+    service.store.transaction(() => service.store.backends.save({ ...row, added_ms: 0 }));
   }
   using service = open(dir.path);
   expect(service.backends.list()).toMatchObject([

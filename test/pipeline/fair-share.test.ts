@@ -27,7 +27,7 @@ function setup() {
     claim(limit: number): string[] {
       const stage = "init" as const;
       const filter = { stage, limit, sandbox: true, backend: true, barred: [] };
-      return share.candidates(store, active, filter).map((row) => {
+      return share.candidates(store.queue, active, filter).map((row) => {
         const waiting = toJob(row);
         const job = transition(waiting, STARTED, 2000);
         store.updateJob(row.seq, waiting, job);

@@ -89,11 +89,11 @@ test("what comes while the disk works is one commit", async () => {
     },
   });
   const turn = () => new Promise((resolve) => setImmediate(resolve));
-  await ticker.operate(() => store.addWeightVersion({ version: "1", announced_ms: 1 }));
+  await ticker.operate(() => store.weights.add({ version: "1", announced_ms: 1 }));
   const before = commits;
   const late = ["2", "3", "4"].map(async (version) => {
     await turn();
-    return ticker.operate(() => store.addWeightVersion({ version, announced_ms: 1 }));
+    return ticker.operate(() => store.weights.add({ version, announced_ms: 1 }));
   });
   for (let index = 0; index < 10; index++) await turn();
   expect(commits).toBe(before);

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { cpSync } from "node:fs";
 import { listen } from "../../src/server/listen.ts";
-import type { Disk } from "../../src/store/log-sync.ts";
+import type { Disk } from "../../src/store/disk-file.ts";
 import { Store } from "../../src/store/store.ts";
 import { randomFrom } from "../support/random.ts";
 import { tempDir } from "../support/temp-dir.ts";

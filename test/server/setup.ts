@@ -9,7 +9,7 @@ import { systemClock } from "../../src/lib/clock.ts";
 import { Scheduler } from "../../src/pipeline/scheduler.ts";
 import { createApp } from "../../src/server/app.ts";
 import { Gate } from "../../src/server/gate.ts";
-import type { Disk } from "../../src/store/log-sync.ts";
+import type { Disk } from "../../src/store/disk-file.ts";
 import { Store } from "../../src/store/store.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import { fakeBackends, fakeChooser } from "../support/fake-backends.ts";

@@ -46,7 +46,7 @@ test("what is written outside a transaction counts as well", () => {
   using dir = tempDir();
   const { calls, disk } = slowDisk();
   using store = new Store(dir.path, false, disk);
-  store.addWeightVersion({ version: "v1", announced_ms: 1 });
+  store.weights.add({ version: "v1", announced_ms: 1 });
   expect([store.durable() !== null, calls.length]).toEqual([true, 1]);
 });
 

@@ -109,7 +109,7 @@ test("jobs of wide rows come over whole, with all that belongs to them", () => {
   const labelled = { labels: { step: "7" }, limit: 9, after: 0, order: "submitted" } as const;
   expect(t.store.list(labelled).rows.map((row) => row.id)).toEqual(["done"]);
   expect(t.store.finishedCursor).toBe(4);
-  expect(t.store.nextDueMs()).toBe(2000);
+  expect(t.store.queue.nextDueMs()).toBe(2000);
 });
 
 test("no position that a deleted job had is given out again", () => {

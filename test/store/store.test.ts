@@ -261,14 +261,16 @@ describe("what waits", () => {
     storeJob(t.store, "active", [STARTED]);
     storeJob(t.store, "later", [STARTED, SUCCEEDED]);
     const claim = (sandbox: boolean, backend: boolean, limit = 9) =>
-      ids(t.store.claimable({ stage: "init", client: "", limit, sandbox, backend, barred: [] }));
+      ids(
+        t.store.queue.claimable({ stage: "init", client: "", limit, sandbox, backend, barred: [] }),
+      );
     expect(claim(true, true)).toEqual(["sandbox", "backend", "both", "none"]);
     expect(claim(false, true)).toEqual(["backend", "none"]);
     expect(claim(true, false)).toEqual(["sandbox", "none"]);
     expect(claim(false, false)).toEqual(["none"]);
     expect(claim(true, true, 2)).toEqual(["sandbox", "backend"]);
     const all = { client: "", limit: 9, sandbox: true, backend: true, barred: [] };
-    expect(ids(t.store.claimable({ stage: "run", ...all }))).toEqual(["later"]);
+    expect(ids(t.store.queue.claimable({ stage: "run", ...all }))).toEqual(["later"]);
   });
 
   test("for an image that is barred stays where it is", () => {
@@ -279,7 +281,7 @@ describe("what waits", () => {
     }
     const claim = (...barred: string[]) =>
       ids(
-        t.store.claimable({
+        t.store.queue.claimable({
           stage: "init",
           client: "",
           limit: 9,
@@ -299,8 +301,8 @@ describe("what waits", () => {
     storeJob(t.store, "a", []);
     storeJob(t.store, "active", [STARTED]);
     storeJob(t.store, "over", [CANCEL]);
-    expect(t.store.pendingPastDeadline(deadlineMs - 1)).toEqual([]);
-    expect(t.store.pendingPastDeadline(deadlineMs)).toEqual(["a"]);
+    expect(t.store.queue.pastDeadline(deadlineMs - 1)).toEqual([]);
+    expect(t.store.queue.pastDeadline(deadlineMs)).toEqual(["a"]);
   });
 
   test("or works is counted by stage, also when a transaction is undone", () => {
@@ -334,9 +336,9 @@ describe("what waits", () => {
     storeJob(t.store, "run", [STARTED, SUCCEEDED]);
     storeJob(t.store, "eval", ran);
     storeJob(t.store, "over", TO_THE_END);
-    expect(ids(t.store.recoverable(0))).toEqual(["init", "run", "eval"]);
+    expect(ids(t.store.leftovers.recoverable(0))).toEqual(["init", "run", "eval"]);
     const seqOf = (id: string) => t.store.jobById(id)?.seq as number;
-    expect(ids(t.store.recoverable(seqOf("init")))).toEqual(["run", "eval"]);
+    expect(ids(t.store.leftovers.recoverable(seqOf("init")))).toEqual(["run", "eval"]);
   });
 });
 
@@ -353,14 +355,14 @@ test("backends are kept over a restart, in the order in which they were added", 
     leaving: null,
     routed: 0,
   });
-  t.store.saveBackend(row("a", 2));
-  t.store.saveBackend(row("z", 1));
-  t.store.saveBackend({ ...row("a", 3), model: "other", api_key_env: "KEY" });
+  t.store.backends.save(row("a", 2));
+  t.store.backends.save(row("z", 1));
+  t.store.backends.save({ ...row("a", 3), model: "other", api_key_env: "KEY" });
   t.reopen();
-  expect(t.store.backends()).toEqual([
+  expect(t.store.backends.list()).toEqual([
     row("z", 1),
     { ...row("a", 3), model: "other", api_key_env: "KEY" },
   ]);
-  t.store.deleteBackend("z");
-  expect(t.store.backends().map(({ id }) => id)).toEqual(["a"]);
+  t.store.backends.delete("z");
+  expect(t.store.backends.list().map(({ id }) => id)).toEqual(["a"]);
 });

@@ -1,4 +1,4 @@
-import type { Disk } from "../../src/store/log-sync.ts";
+import type { Disk } from "../../src/store/disk-file.ts";
 
 /** A disk that answers when the test says so, however long that takes. */
 export function testDisk(sync: Disk["sync"]): Disk {

@@ -142,5 +142,5 @@ test("ids that do not hold together are given to nobody, and the record says so"
   expect(read(recorder)).toMatchObject({ token_ids: "exact", segments: [segment] });
   recorder.call("b1", recorded(says("Two ids that the segment lacks.")));
   expect(read(recorder)).toMatchObject({ token_ids: "refused", segments: [] });
-  expect((await failureOf(() => recorder.validate())).code).toBe("token_invariant");
+  expect((await failureOf(() => recorder.finished())).code).toBe("token_invariant");
 });
