@@ -23,7 +23,7 @@ type RegistryOptions = {
   clock?: { nowMs(): number };
 };
 
-type Context = Pick<Trajectory, "contextTokens" | "expectedTokens">;
+type Context = Pick<Trajectory, "contextTokens" | "firstContext" | "expectedTokens" | "group">;
 
 /**
  * The inference servers, and which trajectory lives on which. A trajectory stays on the backend that it got,
@@ -182,7 +182,10 @@ export class BackendRegistry {
   advance(trajectory: Trajectory, contextTokens: number | null, sampledTokens: number): void {
     this.#count(trajectory, -1);
     trajectory.contextTokens = contextTokens ?? trajectory.contextTokens + sampledTokens;
-    if (trajectory.firstContext === 0) trajectory.firstContext = trajectory.contextTokens;
+    // Where the engine makes the prompt it is known only with what was sampled.
+    if (trajectory.firstContext === 0) {
+      trajectory.firstContext = Math.max(0, trajectory.contextTokens - sampledTokens);
+    }
     trajectory.sampledTokens += sampledTokens;
     const { sampledTokens: sampled, jobId } = trajectory;
     trajectory.expectedTokens = this.#lengths.expectedAfter(sampled, jobId);
@@ -203,10 +206,11 @@ export class BackendRegistry {
   }
 
   /** Why a backend takes no new trajectory; null where it does. */
-  #closedBecause(entry: Registered): string | null {
+  #closedBecause(entry: Registered, group: string | null = null): string | null {
     const closed = closedBecause(entry);
     if (closed !== null) return closed;
-    const newcomer = { contextTokens: 0, expectedTokens: this.#lengths.expectedAfter(0, null) };
+    const expectedTokens = this.#lengths.expectedAfter(0, null);
+    const newcomer = { contextTokens: 0, firstContext: 0, expectedTokens, group };
     return this.#hasRoom(entry, newcomer) ? null : "its memory is full of contexts";
   }
 
@@ -216,10 +220,12 @@ export class BackendRegistry {
     return hasRoom(kvTokens, living, this.#growing(newcomer));
   }
 
-  #growing({ contextTokens, expectedTokens }: Context): Growing {
-    const { firstContext, perToken } = this.#growth;
+  #growing(given: Context): Growing {
+    const { perToken, firstContext: usual } = this.#growth;
+    const { contextTokens, firstContext, expectedTokens, group } = given;
     const growthTokens = perToken * expectedTokens;
-    return { contextTokens: contextTokens || firstContext, growthTokens };
+    const context = { contextTokens: contextTokens || usual, firstContext: firstContext || usual };
+    return { ...context, group, growthTokens };
   }
 
   #putOut(trajectory: Trajectory): void {
@@ -243,7 +249,9 @@ export class BackendRegistry {
     avoid: readonly string[],
   ): string | null {
     const closed = (entry: Registered) =>
-      avoid.includes(entry.backend.id) ? "the call failed there" : this.#closedBecause(entry);
+      avoid.includes(entry.backend.id)
+        ? "the call failed there"
+        : this.#closedBecause(entry, newcomer.group);
     const entries = this.list();
     const pool = entries.filter((entry) => closed(entry) === null);
     if (pool.length === 0) return null;

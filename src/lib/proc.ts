@@ -41,6 +41,13 @@ export function processStartTime(pid: number): string | null {
   return pid > 0 ? (stat(pid)?.startTime ?? null) : null;
 }
 
+/** Where a process hangs in the host's trees. Null: it has ended. */
+export type Place = { parent: number; session: number; startTime: string };
+
+export function placeOf(pid: number): Place | null {
+  return pid > 0 ? stat(pid) : null;
+}
+
 export function isRunning(pid: number, startTime: string): boolean {
   return processStartTime(pid) === startTime;
 }
@@ -110,11 +117,6 @@ export function allPids(): number[] {
 /** Null: no such process. */
 export function sessionOf(pid: number): number | null {
   return stat(pid)?.session ?? null;
-}
-
-/** Null: no such process. */
-export function parentOf(pid: number): number | null {
-  return stat(pid)?.parent ?? null;
 }
 
 /** The table of mounts that the process sees. Null: it is gone, or not ours to look at. */

@@ -82,6 +82,7 @@ export class JobChanges {
     const next = transition(withWaits(entry, this.#parts), event, clock.nowMs());
     active.delete(next.id);
     entry.worker.jobIds.delete(next.id);
+    entry.worker.recording.delete(next.id);
     if (entry.fetching) images.left(entry.image);
     if (entry.backendId) backends.release(next.id, event.type === "stage_succeeded");
     // A verdict that lost the race against a cancel is not a reward.

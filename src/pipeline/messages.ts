@@ -17,6 +17,7 @@ export type FromWorker =
   | SandboxStarted
   | WarmedUp
   | RolloutPaused
+  | SlotFreed
   | StageFinished
   | FromTurn;
 
@@ -95,6 +96,12 @@ export type RolloutPaused = {
   /** The trajectory so far as JSON. */
   record: string;
 };
+
+/**
+ * Of a stage that was aborted, once nothing of it runs any more: another job may have its slot. Its end follows with
+ * what it has recorded, which takes the longer the more that is.
+ */
+export type SlotFreed = { type: "slot_freed"; jobId: string; attempt: number; stage: Stage };
 
 export type StageFinished = {
   type: "stage_finished";

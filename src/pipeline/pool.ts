@@ -16,6 +16,8 @@ export type PoolWorker = {
   readonly stage: Stage;
   thread: WorkerThread;
   readonly jobIds: Set<string>;
+  /** Those that have given their slots back and whose records are still to come. */
+  readonly recording: Set<string>;
   outbox: ToWorker[];
   /** Pings since its last sign of life. */
   unanswered: number;
@@ -42,7 +44,8 @@ export class Pool {
     this.stage = options.stage;
     this.#options = options;
     for (let i = 0; i < options.threads; i++) {
-      const empty = { jobIds: new Set<string>(), outbox: [] as ToWorker[], unanswered: 0 };
+      const jobs = { jobIds: new Set<string>(), recording: new Set<string>() };
+      const empty = { ...jobs, outbox: [] as ToWorker[], unanswered: 0 };
       const thread = options.spawn(options.stage);
       this.workers.push({ stage: options.stage, ...empty, thread });
     }
@@ -53,10 +56,16 @@ export class Pool {
     return this.#options.slots;
   }
 
+  /** As many as there are slots may write their records meanwhile; of more than that each keeps one. */
   freeSlots(): number {
+    const { slots } = this.#options;
     let busy = 0;
-    for (const worker of this.workers) busy += worker.jobIds.size;
-    return this.#options.slots - busy;
+    let recording = 0;
+    for (const worker of this.workers) {
+      busy += worker.jobIds.size;
+      recording += worker.recording.size;
+    }
+    return slots - busy - Math.max(0, recording - slots);
   }
 
   /** Takes a slot in the thread with the fewest jobs. The message leaves with the next `flush`. */
@@ -88,6 +97,7 @@ export class Pool {
   respawn(worker: PoolWorker): void {
     worker.thread.terminate();
     worker.jobIds.clear();
+    worker.recording.clear();
     worker.outbox = [];
     worker.unanswered = 0;
     worker.thread = this.#options.spawn(this.stage);

@@ -59,6 +59,8 @@ export class WorkerEvents {
         this.#parts.backends.receive(event);
       else if (event.type === "rollout_paused")
         this.#parts.ticker.enqueue(() => this.#parts.pauses.note(event), event.record.length);
+      else if (event.type === "slot_freed")
+        this.#parts.ticker.enqueue(() => this.#slotFreed(event));
       else if (event.type === "stage_finished") {
         this.#leaving[event.stage]++;
         this.#parts.ticker.enqueue(() => this.#stageFinished(event), event.trajectory?.length);
@@ -83,6 +85,13 @@ export class WorkerEvents {
     if (entry?.job.attempt !== event.attempt) return;
     entry.fetching = false;
     this.#parts.images.found(entry.image, event.path);
+  }
+
+  /** The tick that hears of it fills the slot. */
+  #slotFreed({ jobId, attempt, stage }: Extract<FromWorker, { type: "slot_freed" }>): void {
+    const entry = this.#parts.active.get(jobId);
+    if (entry?.job.attempt !== attempt || entry.job.stage !== stage) return;
+    if (entry.worker.jobIds.delete(jobId)) entry.worker.recording.add(jobId);
   }
 
   #stageFinished(event: StageFinished): void {
@@ -124,7 +133,8 @@ export class WorkerEvents {
   /** A thread is gone or hangs: its sandboxes are killed, its jobs settled, and a fresh one takes over. */
   lost(worker: PoolWorker, code: "worker_crashed" | "worker_unresponsive", reason: string): void {
     this.#parts.log.error("a worker thread is replaced", { stage: worker.stage, code, reason });
-    const entries = [...worker.jobIds].flatMap((id) => this.#parts.active.get(id) ?? []);
+    const ids = [...worker.jobIds, ...worker.recording];
+    const entries = ids.flatMap((id) => this.#parts.active.get(id) ?? []);
     for (const { handles } of entries) for (const it of handles) this.#parts.sandboxes.kill(it);
     this.#parts.pools[worker.stage].respawn(worker);
     if (worker.stage === "init") this.#parts.warm.lost();

@@ -1,14 +1,7 @@
 import { existsSync } from "node:fs";
 import { basename } from "node:path";
 import { closeFd, fdIdentity } from "../lib/libc.ts";
-import {
-  descendantsOf,
-  isRunning,
-  killProcess,
-  parentOf,
-  processStartTime,
-  sessionOf,
-} from "../lib/proc.ts";
+import { descendantsOf, isRunning, killProcess, placeOf, processStartTime } from "../lib/proc.ts";
 import { type KnownProcess, processEnds } from "../lib/process-ends.ts";
 import { lookAtProcesses, ProcessLook } from "../lib/process-look.ts";
 import { removeTree } from "../lib/remove-tree.ts";
@@ -39,21 +32,34 @@ export function killSandbox(handle: SandboxHandle): void {
   for (const pid of sessionMembers(handle, new ProcessLook())) killProcess(pid);
 }
 
-/**
- * What is inside follows its PID 1; only helpers of the starter's may be left.
- *
- * @returns who was killed beside PID 1, because nothing makes them end before it
- */
-function killKnown(handle: SandboxHandle): KnownProcess[] {
-  const followers = killHolder(handle);
-  if (isRunning(handle.starterPid, handle.starterStartTime)) killProcess(handle.starterPid);
-  if (handle.cgroup) killGroup(handle.cgroup);
-  return followers;
+type Killed = {
+  /** Who was killed beside PID 1, because nothing makes them end before it. */
+  followers: KnownProcess[];
+  /** Bubblewrap's second process, which ends with PID 1, but later: it is the last that has the mounts. */
+  between: KnownProcess[];
+};
+
+/** What is inside follows its PID 1; only helpers of the starter's may be left. */
+function killKnown(handle: SandboxHandle): Killed {
+  const { holderPid, holderStartTime, starterPid, starterStartTime, cgroup } = handle;
+  const holder = placeOf(holderPid);
+  const isHolder = holder?.startTime === holderStartTime;
+  const followers = isHolder ? killHolder(handle) : [];
+  if (isRunning(starterPid, starterStartTime)) killProcess(starterPid);
+  if (cgroup) killGroup(cgroup);
+  return { followers, between: isHolder ? goBetween(holder.parent, starterPid) : [] };
+}
+
+/** One that has ended already is nobody to wait for. */
+function goBetween(parent: number, starterPid: number): KnownProcess[] {
+  // The parent may also be the starter, or this process.
+  if (parent === starterPid) return [];
+  const place = placeOf(parent);
+  return place?.session === starterPid ? [{ pid: parent, startTime: place.startTime }] : [];
 }
 
 function killHolder(handle: SandboxHandle): KnownProcess[] {
   const followers: KnownProcess[] = [];
-  if (!isRunning(handle.holderPid, handle.holderStartTime)) return followers;
   // Without a PID namespace the children don't follow. The supervisor inherits every orphan, so that
   // it goes last and rounds reach all. Stopped, it reports none of it as the commands' own end.
   if (handle.driver === "host") {
@@ -88,8 +94,7 @@ function sessionMembers(
  * several end it at once, one does the work and the others wait. Does not throw for what it can't kill.
  */
 export async function endSandbox(handle: SandboxHandle): Promise<EndReport> {
-  const between = goBetween(handle);
-  const followers = killKnown(handle);
+  const { followers, between } = killKnown(handle);
   if (!claimEnd(handle.dir)) return await endedByOther(handle);
   // The number could be given again at once, so only the claimant closes, and only what was ours.
   if (handle.controlFd >= 0 && fdIdentity(handle.controlFd) === handle.controlSocket) {
@@ -130,7 +135,7 @@ async function killRest(
   // The proof reads all of /proc. While those die who are known it would say only that they do.
   let haveEnded = await processEnds([...knownOf(handle), ...between], KNOWN_MS);
   for (;;) {
-    if (!haveEnded) followers.push(...killKnown(handle));
+    if (!haveEnded) followers.push(...killKnown(handle).followers);
     const left = await remaining(handle, followers);
     if (left.length === 0 || performance.now() > stopMs) return left;
     for (const pid of left) if (pid !== handle.holderPid) killProcess(pid);
@@ -155,14 +160,6 @@ async function endedByOther(handle: SandboxHandle): Promise<EndReport> {
   const gone = await until(OTHER_ENDER_MS, () => !existsSync(handle.dir));
   const survivors = await remaining(handle, []);
   return { clean: gone && survivors.length === 0, survivors, removed: Promise.resolve() };
-}
-
-/** Bubblewrap's second process, which ends with PID 1, but later: it is the last that has the mounts. */
-function goBetween({ holderPid, holderStartTime, starterPid }: SandboxHandle): KnownProcess[] {
-  const parent = isRunning(holderPid, holderStartTime) ? parentOf(holderPid) : null;
-  // The parent may also be the starter, or this process.
-  if (parent === null || parent === starterPid || sessionOf(parent) !== starterPid) return [];
-  return known(parent);
 }
 
 /** The kernel lets PID 1 go only after everyone in its PID namespace, so that a payload can't hide. */

@@ -1,3 +1,5 @@
+import { pause } from "../lib/abortable.ts";
+
 /** A server that a verifier depends on did not do its part. */
 export class PostFailure extends Error {
   constructor(
@@ -90,8 +92,7 @@ export async function withRetries<T>(signal: AbortSignal, work: () => Promise<T>
     } catch (error) {
       if (!(error instanceof PostFailure && error.passing)) throw error;
     }
-    await Bun.sleep(pauseMs);
-    signal.throwIfAborted();
+    await pause(pauseMs, signal);
   }
   return await work();
 }

@@ -34,7 +34,8 @@ const running = new Map<string, Running>();
 let outbox: FromWorker[] = [];
 /** A stage that is started meanwhile waits; a module that can't be loaded ends the thread. */
 let ready: Promise<void> | undefined;
-let shared: Omit<StageParts, "sandboxStarted" | "pace"> | undefined;
+let shared: Omit<StageParts, "sandboxStarted" | "pace" | "slotFreed"> | undefined;
+let lastRecord: Promise<void> = Promise.resolve();
 
 /** Events of one turn of the event loop leave as one message. */
 function send(event: FromWorker): void {
@@ -43,6 +44,12 @@ function send(event: FromWorker): void {
     self.postMessage(outbox);
     outbox = [];
   });
+}
+
+/** One a turn of the event loop: a long record must not keep the slots of those that end with it. */
+function turnToRecord(): Promise<void> {
+  lastRecord = lastRecord.then(() => new Promise((resolve) => setImmediate(resolve)));
+  return lastRecord;
 }
 
 const turns = new TurnGate(send);
@@ -88,7 +95,11 @@ async function work(start: StartStage): Promise<void> {
     return lease;
   };
   const driver = new WarmDriver(shared.driver, start.warm, shared.end);
-  const parts = { ...shared, driver, images: { acquire }, sandboxStarted, pace };
+  const slotFreed = () => {
+    send({ type: "slot_freed", jobId, attempt, stage: start.stage });
+    return turnToRecord();
+  };
+  const parts = { ...shared, driver, images: { acquire }, sandboxStarted, pace, slotFreed };
   const finished = await runStage(start, parts, controller.signal, recorder);
   await driver.endUnused();
   running.delete(key);

@@ -2,6 +2,7 @@ import type { Pace } from "../agent/pace.ts";
 import { PacedDialogue } from "../agent/paced-dialogue.ts";
 import { ServiceError, toErrorBody } from "../errors.ts";
 import type { Message, ToolSchema } from "../inference/engine.ts";
+import { wellFormed } from "../lib/well-formed.ts";
 import type { StageFinished, StartStage } from "../pipeline/messages.ts";
 import type { RolloutOptions } from "../protocol/rollout.ts";
 import { driveAgent } from "../tasks/drive-agent.ts";
@@ -17,7 +18,12 @@ import { type Engines, openDialogue } from "./open-dialogue.ts";
 import { type SandboxParts, StageSandboxes } from "./stage-sandboxes.ts";
 import { toldTurns } from "./told-turns.ts";
 
-export type StageParts = SandboxParts & { engines: Engines; pace: Pace };
+export type StageParts = SandboxParts & {
+  engines: Engines;
+  pace: Pace;
+  /** Tells that nothing of an aborted stage runs any more. Resolves when it is its turn to write its record. */
+  slotFreed(): Promise<void>;
+};
 
 /** More is left out: a timeline is read by people. Units: characters. */
 const MAX_TURNS_LENGTH = 256 * 1024;
@@ -52,6 +58,7 @@ export async function runStage(
   } catch (thrown) {
     const error = toErrorBody(signal.aborted ? signal.reason : thrown);
     await stage.sandboxes.endAll();
+    if (signal.aborted && recorder.hasContent) await parts.slotFreed();
     const nothing = { handle: null, outcome: null, verdict: null };
     const turns = error.retryable ? stage.turns() : {};
     const left = { trajectory: stage.trajectory(), ...turns, ...stage.usage() };
@@ -206,7 +213,8 @@ class StageRun {
         if (this.#kind.limitsAreVerdicts && isLimit(error)) return beyond(error);
         throw error;
       });
-    if (verdict.reward >= 0 && verdict.reward <= 1) return { outcome: null, verdict };
+    if (verdict.reward >= 0 && verdict.reward <= 1)
+      return { outcome: null, verdict: wellFormed(verdict) };
     throw new ServiceError("verifier_failed", `the verifier gave ${verdict.reward} as a reward`);
   }
 }

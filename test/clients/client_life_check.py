@@ -24,7 +24,7 @@ def echo(**row):
     return {"instance": {"data_source": "echo", **row}}
 
 
-def rewards(client, reward, count=40):
+def rewards(client, reward, count=20):
     return {client.run(echo(reward=reward)).reward for _ in range(count)}
 
 
@@ -83,11 +83,11 @@ def interrupted():
     client = rolloutd.Client(server)
 
     def interrupt():
-        while client.get("held")["state"] != "active":
+        # Who has submitted it is in `run`, and no longer before it.
+        while not [one for one in client.list(state="active") if one["id"] == "held"]:
             time.sleep(0.01)
         signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
 
-    client.submit({"id": "held", **echo(run_ms=600_000)})
     threading.Thread(target=interrupt).start()
     try:
         client.run({"id": "held", **echo(run_ms=600_000)})
@@ -135,11 +135,11 @@ def many_at_once():
 
     async def all_of_them():
         async with rolloutd.AsyncClient(server, patience_s=0) as client:
-            runs = [client.run(echo(reward=at % 2, run_ms=200)) for at in range(600)]
+            runs = [client.run(echo(reward=at % 2, run_ms=200)) for at in range(400)]
             return [done.reward for done in await asyncio.gather(*runs)]
 
     try:
-        return asyncio.run(all_of_them()) == [at % 2 for at in range(600)]
+        return asyncio.run(all_of_them()) == [at % 2 for at in range(400)]
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 

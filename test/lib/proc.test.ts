@@ -7,7 +7,7 @@ import {
   isRunning,
   killProcess,
   namespacePids,
-  parentOf,
+  placeOf,
   processStartTime,
 } from "../../src/lib/proc.ts";
 import { lookAtProcesses, ProcessLook } from "../../src/lib/process-look.ts";
@@ -88,7 +88,7 @@ test("descendants are found at every depth, and so is everything in a session", 
     [grandson],
     [],
   ]);
-  expect([parentOf(grandson), parentOf(son)]).toEqual([son, t.pid]);
+  expect([placeOf(grandson)?.parent, placeOf(son)?.parent]).toEqual([son, t.pid]);
   expect(new Set(new ProcessLook().inSession(t.pid))).toEqual(new Set([t.pid, ...t.below]));
 });
 

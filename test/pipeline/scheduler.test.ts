@@ -122,6 +122,10 @@ function setup(
 }
 
 /** The thread says that the image of a job is on the node, at a path that is there. */
+function slotFreed({ jobId, attempt, stage }: StartStage) {
+  return { type: "slot_freed", jobId, attempt, stage } as const;
+}
+
 function found(thread: FakeThread, { jobId, attempt }: StartStage): void {
   thread.emit({ type: "image_found", jobId, attempt, path: "/" });
 }
@@ -412,6 +416,60 @@ describe("ending", () => {
     await t.started("init", 2);
     expect(t.store.jobById("a")).toMatchObject({ state: "cancelled", reward: null });
     expect(t.store.trajectory(1)?.record).toBe("[]");
+  });
+
+  describe("a slot that an aborted stage gives back before its record is written", () => {
+    async function cancelled() {
+      const t = setup({ slots: 1 });
+      await t.scheduler.submit(["a", "b", "c"].map((id) => submission(id)));
+      const [a] = (await t.started("init", 1)) as [StartStage];
+      await t.scheduler.cancel("a");
+      return { t, a, thread: t.thread("init") };
+    }
+
+    test("is the next job's, and the record is booked when it comes", async () => {
+      const { t, a, thread } = await cancelled();
+      await using _ = t;
+      thread.emit(slotFreed(a), slotFreed(a));
+      const [, b] = (await t.started("init", 2)) as [StartStage, StartStage];
+      expect([b.jobId, t.state("a"), t.state("c")]).toEqual(["b", "init/active", "init/pending"]);
+      thread.finish(a, { error: BROKEN, trajectory: "[]" });
+      await waitFor(() => t.state("a") === "init/cancelled", "the end of a");
+      expect([t.store.trajectory(1)?.record, t.state("c")]).toEqual(["[]", "init/pending"]);
+      thread.finish(b, { error: BROKEN });
+      expect((await t.started("init", 3))[2]?.jobId).toBe("c");
+    });
+
+    test("is not given on while more records are to come than there are slots", async () => {
+      const { t, a, thread } = await cancelled();
+      await using _ = t;
+      thread.emit(slotFreed(a));
+      const [, b] = (await t.started("init", 2)) as [StartStage, StartStage];
+      await t.scheduler.cancel("b");
+      thread.emit(slotFreed(b));
+      await waitFor(() => t.scheduler.pools.init.workers[0]?.jobIds.size === 0, "b to have left");
+      expect([t.scheduler.pools.init.freeSlots(), t.state("c")]).toEqual([0, "init/pending"]);
+      thread.finish(a, { error: BROKEN });
+      expect((await t.started("init", 3))[2]?.jobId).toBe("c");
+    });
+
+    test("is not an earlier attempt's to give", async () => {
+      const { t, a, thread } = await cancelled();
+      await using _ = t;
+      thread.emit({ ...slotFreed(a), attempt: 7 }, { ...slotFreed(a), stage: "run" });
+      await t.scheduler.submit([submission("d")]);
+      expect([t.state("b"), t.scheduler.pools.init.freeSlots()]).toEqual(["init/pending", 0]);
+    });
+
+    test("leaves its job to be settled with those of a thread that is lost", async () => {
+      const { t, a, thread } = await cancelled();
+      await using _ = t;
+      thread.emit(slotFreed(a));
+      await t.started("init", 2);
+      thread.crash("the test said so");
+      await waitFor(() => t.state("a") === "init/cancelled", "the end of a");
+      expect(t.scheduler.pools.init.workers[0]?.recording.size).toBe(0);
+    });
   });
 
   test("a cancel that races a verdict leaves no reward", async () => {

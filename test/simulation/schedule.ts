@@ -115,6 +115,11 @@ export class Schedule implements Disposable {
     const next = this.#pick(this.#world.outstanding());
     if (!next) return;
     const { thread, start } = next;
+    if (this.#world.scheduler.active.get(start.jobId)?.job.ending && this.#below(2) === 0) {
+      const { jobId, attempt, stage } = start;
+      thread.emit({ type: "slot_freed", jobId, attempt, stage });
+      return;
+    }
     const failure = this.#below(4) === 0 ? this.#pick(FAILURES) : undefined;
     if (failure) {
       if (start.handle) this.#world.alive.delete(start.handle.id);

@@ -63,3 +63,22 @@ test("a cancel ends that attempt of that job, and no other", async () => {
     ]),
   );
 });
+
+test("cancelled rollouts give their slots back together, before any of their records is written", async () => {
+  using t = setup();
+  const ids = ["a", "b", "c"];
+  t.post(
+    ...ids.map((jobId) => startOf("run", { jobId, handle: null, options: '{"tokens":"off"}' })),
+  );
+  // No call gets leave, so all wait for that.
+  await t.events(4);
+  const before = t.batches.length;
+  t.post(
+    ...ids.map((jobId) => ({ type: "cancel", jobId, attempt: 1, reason: CANCELLED }) as const),
+  );
+  await t.events(10);
+  const [freed, ...records] = t.batches.slice(before);
+  const typesOf = (events: FromWorker[] = []) => events.map(({ type }) => type);
+  expect(typesOf(freed)).toEqual(["slot_freed", "slot_freed", "slot_freed"]);
+  expect(typesOf(records.flat())).toEqual(["stage_finished", "stage_finished", "stage_finished"]);
+});

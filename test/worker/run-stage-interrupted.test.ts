@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { ServiceError } from "../../src/errors.ts";
 import type { StageFinished } from "../../src/pipeline/messages.ts";
 import { echo } from "../../src/tasks/echo/echo.ts";
+import { Recorder } from "../../src/trajectory/recorder.ts";
 import { calls, neverAnswers, says } from "../support/fake-engine.ts";
 import { finishedOf, replaced, setup, startOf } from "./setup.ts";
 
@@ -27,7 +28,7 @@ describe("an abort", () => {
     const error = CANCELLED.toBody();
     expect(finished).toEqual({ ...finishedOf("run"), error, trajectory, sampledTokens: 2 });
     expect(messagesOf(finished)).toEqual(["system", "user", "assistant", "user"]);
-    expect(t.events).toEqual(["attach s1", "end s1"]);
+    expect(t.events).toEqual(["attach s1", "end s1", "free"]);
   });
 
   test("inside a tool that does not heed it is answered all the same", async () => {
@@ -39,7 +40,7 @@ describe("an abort", () => {
     const finished = await t.run(startOf("run"));
     expect(finished.error).toEqual(CANCELLED.toBody());
     expect(messagesOf(finished)).toEqual(["system", "user", "assistant"]);
-    expect(t.events).toEqual(["attach s1", "end s1"]);
+    expect(t.events).toEqual(["attach s1", "end s1", "free"]);
   });
 
   test("while INIT prepares the sandbox ends the sandbox", async () => {
@@ -110,7 +111,29 @@ describe("an abort", () => {
       },
     ]);
     await t.run(startOf("run"));
-    expect(t.events).toEqual(["attach s1", "end s1", "aborted"]);
+    expect(t.events).toEqual(["attach s1", "end s1", "aborted", "free"]);
+  });
+
+  test("gives the slot back when the sandbox has been ended, before the record is written", async () => {
+    const order: string[] = [];
+    const cancelled = (signal: AbortSignal) => {
+      queueMicrotask(() => t.abort.abort(CANCELLED));
+      return neverAnswers(signal);
+    };
+    const end = async () => {
+      await Bun.sleep(1);
+      order.push("ended");
+    };
+    const slotFreed = async () => void order.push("freed");
+    const t = setup([cancelled], { end, slotFreed });
+    const recorder = new Recorder("job-1", 1);
+    const toJson = recorder.toJson.bind(recorder);
+    recorder.toJson = () => {
+      order.push("recorded");
+      return toJson();
+    };
+    await t.run(startOf("run"), recorder);
+    expect(order).toEqual(["ended", "freed", "recorded"]);
   });
 
   test("gives what is recorded while the sandbox ends", async () => {

@@ -1,6 +1,7 @@
 import { Pace } from "../../src/agent/pace.ts";
 import type { StartStage, WorkerSettings } from "../../src/pipeline/messages.ts";
 import type { SandboxHandle, SandboxSpec } from "../../src/sandbox/sandbox.ts";
+import type { Recorder } from "../../src/trajectory/recorder.ts";
 import { runStage, type StageParts } from "../../src/worker/run-stage.ts";
 import { BACKEND, FakeEngine, fakeEngines, type Scripted } from "../support/fake-engine.ts";
 import { FakeSandbox, fakeHandle, unwatched } from "../support/fake-sandbox.ts";
@@ -110,6 +111,7 @@ export function setup(script: Scripted[] = [], changes: Partial<StageParts> = {}
     pace: new Pace(null, () => events.push("pause")),
     engines: fakeEngines(new FakeEngine(script)),
     sandboxStarted: ({ id }) => events.push(`tell ${id}`),
+    slotFreed: async () => void events.push("free"),
     ...changes,
   };
   return {
@@ -117,7 +119,7 @@ export function setup(script: Scripted[] = [], changes: Partial<StageParts> = {}
     abort,
     specs,
     events,
-    run: (start: StartStage) => runStage(start, parts, abort.signal),
+    run: (start: StartStage, recorder?: Recorder) => runStage(start, parts, abort.signal, recorder),
   };
 }
 

@@ -52,9 +52,9 @@ export type Placement = {
 /** Scores within this share of the best are ties. */
 const TIE = 0.01;
 /**
- * Siblings are kept apart where that costs at most this share more, or one trajectory's work: rollouts of one
- * instance are long together, so a backend that has many of them is done late. What they share of their
- * prefix, the first prompt, is computed in about a second.
+ * Siblings are kept together where that costs at most this share more, or one trajectory's work: an engine computes and holds
+ * their first prompt once, so that more contexts have room. Rollouts of one instance are long together, so that more than
+ * that is not worth it: a backend with many of them is done late.
  */
 const SIBLING_BAND = 0.1;
 /** A token of context costs memory and a part of each step, but is computed only once. */
@@ -100,14 +100,14 @@ function leastWork(pool: readonly BackendLoad[], newcomer: Newcomer, cursor: num
   const upTo = (most: number) => scored.filter(({ score }) => score <= most);
   const ties = upTo(best * (1 + TIE));
   const hardlyMore = upTo(best * (1 + SIBLING_BAND) + newcomer.expectedTokens);
-  const apart = withMost(hardlyMore, ({ load }) => -load.siblings);
-  const near = withMost(apart ?? ties, ({ load }) => Number(load.sameNode));
-  const candidates = near ?? apart ?? ties;
+  const together = withMost(hardlyMore, ({ load }) => load.siblings);
+  const near = withMost(together ?? ties, ({ load }) => Number(load.sameNode));
+  const candidates = near ?? together ?? ties;
   const { load } = candidates[cursor % candidates.length] as (typeof scored)[number];
   const why = near
     ? "of those with the least work it is on this node"
-    : apart
-      ? "fewer of its siblings are there, and it has hardly more work than the least"
+    : together
+      ? "more of its siblings are there, and it has hardly more work than the least"
       : ties.length > 1
         ? `it is its turn among ${ties.length} with the least work`
         : "it has the least work";

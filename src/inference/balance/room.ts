@@ -2,14 +2,22 @@
  * A backend takes on what may come to so many times its memory. Few are at their longest together, and more often than
  * not some are over before; where it comes to too much some wait (`held`).
  */
-const PLANNED_SHARE = 1.5;
-/** So much of the memory may be in use; the rest is for what running calls sample. */
-const HELD_SHARE = 0.95;
+const PLANNED_SHARE = 2;
+/** So much of the memory may be in use; the rest is for what running calls sample, and for what others have left behind. */
+const HELD_SHARE = 0.9;
 /** Many times as long as turns wait where all goes well. */
 const MAX_WAITED_MS = 900_000;
 
-/** A context that is in memory, and by how much it is expected to grow yet. Units: tokens. */
-export type Growing = { contextTokens: number; growthTokens: number };
+/** A context that lives on a backend. Units: tokens. */
+export type Context = {
+  contextTokens: number;
+  /** Of its first prompt, which its siblings there have in common with it. */
+  firstContext: number;
+  group: string | null;
+};
+
+/** And by how much it is expected to grow yet. */
+export type Growing = Context & { growthTokens: number };
 
 /** Whether a backend may take on one more, beside those that live there. */
 export function hasRoom(kvTokens: number, living: readonly Growing[], newcomer: Growing): boolean {
@@ -21,9 +29,8 @@ export function fitsWhole(kvTokens: number, contextTokens: number): boolean {
   return contextTokens <= HELD_SHARE * kvTokens;
 }
 
-/** A context that lives on a backend. */
-export type Resident = {
-  contextTokens: number;
+/** And how far it has come. */
+export type Resident = Context & {
   sampledTokens: number;
   /** Whether its turn waits for room, so that its context may be thrown out. */
   isOut: boolean;
@@ -32,7 +39,7 @@ export type Resident = {
 };
 
 /**
- * The contexts that an engine's memory holds. Where they have outgrown it the others wait, because if all went on each
+ * The contexts that an engine's memory holds, which has the first prompt of siblings once. Where they have outgrown it the others wait, because if all went on each
  * would find its prefix thrown out by another and be computed from its beginning, turn after turn.
  *
  * While more rollouts are to begin the eldest go on: what has begun is over soon, and nearly nothing is computed twice. When
@@ -52,9 +59,13 @@ export function held<T extends Resident>(
   const ranked = eldestFirst.map((one) => ({ one, rank: rank(one) }));
   ranked.sort((a, b) => (a.rank === b.rank ? 0 : a.rank - b.rank));
   const inside = new Set<T>();
+  const groups = new Set<string | null>();
   let together = 0;
   for (const { one } of ranked) {
-    together += one.contextTokens;
+    const { contextTokens, firstContext, group } = one;
+    const isThere = group !== null && groups.has(group);
+    groups.add(group);
+    together += contextTokens - (isThere ? firstContext : 0);
     if (!fitsWhole(kvTokens, together) && inside.size > 0) break;
     inside.add(one);
   }
@@ -68,8 +79,8 @@ function rankOf({ sampledTokens, contextTokens, isOut }: Resident): number {
 
 /** The most that contexts come to together which grow at one pace and are gone at their ends. */
 function peakOf(contexts: readonly Growing[]): number {
-  const byEnd = contexts.toSorted((a, b) => a.growthTokens - b.growthTokens);
-  let together = contexts.reduce((sum, { contextTokens }) => sum + contextTokens, 0);
+  const byEnd = sharing(contexts).sort((a, b) => a.growthTokens - b.growthTokens);
+  let together = byEnd.reduce((sum, { contextTokens }) => sum + contextTokens, 0);
   let peak = together;
   let grown = 0;
   for (const [gone, { contextTokens, growthTokens }] of byEnd.entries()) {
@@ -79,4 +90,16 @@ function peakOf(contexts: readonly Growing[]): number {
     together -= contextTokens + growthTokens;
   }
   return peak;
+}
+
+/** Of a first prompt each of its siblings counts its part. */
+function sharing(contexts: readonly Growing[]): { contextTokens: number; growthTokens: number }[] {
+  const siblings = new Map<string, number>();
+  for (const { group } of contexts) {
+    if (group !== null) siblings.set(group, (siblings.get(group) ?? 0) + 1);
+  }
+  return contexts.map(({ group, contextTokens, firstContext, growthTokens }) => {
+    const others = group === null ? 0 : 1 - 1 / (siblings.get(group) ?? 1);
+    return { contextTokens: contextTokens - others * firstContext, growthTokens };
+  });
 }

@@ -73,10 +73,10 @@ describe("least-work", () => {
     expect(chosen([load("a"), load("b", { sameNode: true, expectedTokens: 500 })])).toBe("a");
   });
 
-  test("keeps siblings apart, as they are long together, while that costs hardly any balance", () => {
+  test("keeps siblings together, as they share a prompt, while that costs hardly any balance", () => {
     const siblings = (expectedTokens: number) => [
-      load("a", { expectedTokens: 10_000, siblings: 2 }),
-      load("b", { expectedTokens, siblings: 1 }),
+      load("a", { expectedTokens: 10_000, siblings: 1 }),
+      load("b", { expectedTokens, siblings: 2 }),
     ];
     expect([chosen(siblings(11_900)), chosen(siblings(12_100))]).toEqual(["b", "a"]);
   });

@@ -3,20 +3,29 @@ import { hasRoom, held } from "../../../src/inference/balance/room.ts";
 import { uniform } from "../../../src/simulator/random.ts";
 
 describe("a backend takes on a trajectory", () => {
-  const growing = (contextTokens: number, growthTokens: number) => ({
-    contextTokens,
-    growthTokens,
-  });
+  const growing = (contextTokens: number, growthTokens: number, group: string | null = null) => {
+    return { contextTokens, growthTokens, firstContext: contextTokens, group };
+  };
 
-  test("while what lives there comes to at most one and a half times its memory at once", () => {
+  test("while what lives there comes to at most twice its memory at once", () => {
     const room = (count: number) =>
       hasRoom(100_000, Array(count).fill(growing(1_000, 9_000)), growing(1_000, 9_000));
-    expect([room(14), room(15)]).toEqual([true, false]);
+    expect([room(19), room(20)]).toEqual([true, false]);
+  });
+
+  test("with siblings, of whose first prompt it has room for once", () => {
+    const room = (count: number, group: string | null) => {
+      const living = Array(count).fill(growing(10_000, 10_000, "g"));
+      return hasRoom(100_000, living, growing(10_000, 10_000, group));
+    };
+    // 10,000 and 18 times 10,000 are less than 200,000, as ten times 20,000 are.
+    expect([room(18, "g"), room(19, "g")]).toEqual([true, false]);
+    expect([room(17, null), room(18, null)]).toEqual([true, false]);
   });
 
   test("in the place of those that will be over before it is long", () => {
     const room = (growthTokens: number) =>
-      hasRoom(100_000, Array(14).fill(growing(9_900, growthTokens)), growing(1_000, 90_000));
+      hasRoom(100_000, Array(19).fill(growing(9_900, growthTokens)), growing(1_000, 90_000));
     expect([room(100), room(9_000)]).toEqual([true, false]);
   });
 
@@ -27,7 +36,8 @@ describe("a backend takes on a trajectory", () => {
 
 describe("memory that contexts have outgrown", () => {
   const resident = (name: string, contextTokens: number, sampledTokens = 0) => {
-    return { name, contextTokens, sampledTokens, isOut: false, waitedMs: 0 };
+    const alone = { firstContext: 0, group: null as string | null };
+    return { name, contextTokens, sampledTokens, ...alone, isOut: false, waitedMs: 0 };
   };
   const elder = resident("elder", 50_000, 12_000);
   const middle = resident("middle", 40_000, 8_000);
@@ -68,6 +78,26 @@ describe("memory that contexts have outgrown", () => {
     expect(inside([elder], false, 1_000)).toEqual(["elder"]);
   });
 
+  test("holds the first prompt of siblings once", () => {
+    const of = (group: (name: string) => string) =>
+      all.map((one) => {
+        return { ...one, contextTokens: 35_000, firstContext: 10_000, group: group(one.name) };
+      });
+    // Of 35,000 a sibling adds 25,000.
+    expect(
+      inside(
+        of(() => "g"),
+        true,
+      ),
+    ).toEqual(["elder", "middle", "younger"]);
+    expect(
+      inside(
+        of((name) => name),
+        true,
+      ),
+    ).toEqual(["elder", "middle"]);
+  });
+
   test("starves nobody, however many come after", () => {
     // The minutes that are allowed, and then all that those have to do that were there before.
     const mostMs = 900_000 + (LIVING - 1) * LONGEST * LOOK_MS;
@@ -95,7 +125,8 @@ function longestWaitMs(seed: number): number {
     // Most are short, so that there are always some that have sampled less than a long one.
     for (let place = living.length; place < LIVING; place++) {
       const ends = 1 + Math.floor(uniform(seed, 2, look, place) ** 6 * LONGEST);
-      living.push({ contextTokens: 4_000, sampledTokens: 0, isOut: false, waitedMs: 0, ends });
+      const begun = { contextTokens: 4_000, firstContext: 4_000, group: null, sampledTokens: 0 };
+      living.push({ ...begun, isOut: false, waitedMs: 0, ends });
     }
     const inside = held(30_000, living, uniform(seed, 3, look) < 0.1);
     for (const one of [...living]) {
