@@ -133,8 +133,8 @@ export class TurnDesk implements Disposable {
     this.plan();
   }
 
-  /** Other weights from now on, also for calls that run. */
-  reweigh(version: string): void {
+  /** Other weights from now on, also for calls that run; null where nobody knows which. */
+  reweigh(version: string | null): void {
     this.weightVersion = version;
     for (const { key } of this.#granted.values()) this.#tell({ type: "turn_reweighed", ...key });
   }
