@@ -44,6 +44,7 @@ export const ERRORS = {
   oom: { status: 200, boundary: "policy", retryable: false },
   pids_limit: { status: 200, boundary: "policy", retryable: false },
   disk_limit: { status: 200, boundary: "policy", retryable: false },
+  sandbox_broken: { status: 200, boundary: "policy", retryable: false },
   // What the environment answers while a paused rollout is begun again is not what it answered before.
   replay_diverged: { status: 200, boundary: "sandbox", retryable: true },
   sandbox_protocol: { status: 200, boundary: "sandbox", retryable: true },
@@ -110,7 +111,8 @@ export class ServiceError extends Error {
   readonly mend: string | undefined;
 
   constructor(code: ErrorCode, message: string, options: ErrorOptions = {}) {
-    super(message, { cause: options.cause });
+    // Many end with a piece of what somebody else wrote, which may be cut within a character.
+    super(message.toWellFormed(), { cause: options.cause });
     this.name = "ServiceError";
     this.code = code;
     this.field = options.field;

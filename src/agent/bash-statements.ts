@@ -47,8 +47,9 @@ export function cutAtNewlines(command: string): string[] {
   let begin = 0;
   let at = 0;
   let blank = true;
+  const endless = new Set<string>();
   while (at < command.length) {
-    const line = readLine(command, at);
+    const line = readLine(command, at, endless);
     at = line.end;
     blank &&= line.blank;
     if (blank) continue;
@@ -63,15 +64,24 @@ export function cutAtNewlines(command: string): string[] {
 
 const HERE_DOCUMENT = /^<<(-?)[ \t]*(?:'([^'\n]*)'|"([^"\n]*)"|\\?([^\s;&|<>()'"]+))/;
 
-/** One line with all that belongs to it; `end` is behind its newline. */
-function readLine(text: string, start: number): { end: number; blank: boolean } {
-  const documents: { word: string; tabs: boolean }[] = [];
+type HereDocument = { word: string; tabs: boolean };
+
+/**
+ * One line with all that belongs to it; `end` is behind its newline.
+ * @param endless here-documents that nothing ends any more, so that the rest is not searched again for each
+ */
+function readLine(
+  text: string,
+  start: number,
+  endless: Set<string>,
+): { end: number; blank: boolean } {
+  const documents: HereDocument[] = [];
   let blank = true;
   let wordStart = true;
   let at = start;
   while (at < text.length) {
     const char = text[at] as string;
-    if (char === "\n") return { end: skipDocuments(text, at + 1, documents), blank };
+    if (char === "\n") return { end: skipDocuments(text, at + 1, documents, endless), blank };
     if (char === "#" && wordStart) {
       const newline = text.indexOf("\n", at);
       at = newline < 0 ? text.length : newline;
@@ -103,13 +113,20 @@ function skipQuote(text: string, start: number, escapes: boolean): number {
 function skipDocuments(
   text: string,
   start: number,
-  documents: { word: string; tabs: boolean }[],
+  documents: HereDocument[],
+  endless: Set<string>,
 ): number {
   let at = start;
-  for (const { word, tabs } of documents) {
+  const nameOf = ({ word, tabs }: HereDocument) => (tabs ? `-${word}` : `=${word}`);
+  if (documents.some((document) => endless.has(nameOf(document)))) return start;
+  for (const document of documents) {
+    const { word, tabs } = document;
     let line: string | null = null;
     while (line !== word) {
-      if (at >= text.length) return start;
+      if (at >= text.length) {
+        endless.add(nameOf(document));
+        return start;
+      }
       const newline = text.indexOf("\n", at);
       const end = newline < 0 ? text.length : newline;
       line = text.slice(at, end);

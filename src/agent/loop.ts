@@ -1,5 +1,7 @@
 import { ServiceError } from "../errors.ts";
 import type { Message, ToolCall } from "../inference/engine.ts";
+import { isDeeper, MAX_JSON_DEPTH } from "../lib/is-deeper.ts";
+import { isObject } from "../lib/is-object.ts";
 import type { StopReason, ToolStatus } from "../trajectory/record.ts";
 import type { Recorder } from "../trajectory/recorder.ts";
 import { TokenBudget } from "./budget.ts";
@@ -165,8 +167,7 @@ function parseArguments(text: string): Record<string, unknown> | string {
   } catch (error) {
     return `the arguments are not valid JSON: ${(error as Error).message}`;
   }
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) {
-    return value as Record<string, unknown>;
-  }
-  return "the arguments must be a JSON object";
+  if (!isObject(value)) return "the arguments must be a JSON object";
+  if (!isDeeper(value)) return value;
+  return `the arguments have more than ${MAX_JSON_DEPTH} lists and objects within each other`;
 }

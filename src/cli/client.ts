@@ -9,7 +9,7 @@ export const clientCommand: Command = {
   summary: "print the Python client",
   help: `Usage: rolloutd client python > rolloutd.py
 
-Prints a client as one file that needs nothing but Python 3.9 or later and its standard library (msgpack
+Prints a client as one file that needs nothing but Python 3.8 or later and its standard library (msgpack
 is used for trajectories where it is installed). Put it beside your trainer and \`import rolloutd\`.
 `,
   async run(argv) {

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { ServiceError } from "../errors.ts";
 import { abortable } from "../lib/abortable.ts";
 import { fdIdentity } from "../lib/libc.ts";
+import { blame } from "./blame.ts";
 import { ControlChannel } from "./control-channel.ts";
 import { ENDED_FILE, sandboxPaths } from "./directory.ts";
 import { sandboxEnvironment } from "./environment.ts";
@@ -43,7 +44,11 @@ function attached(handle: SandboxHandle, channel: ControlChannel): Sandbox {
   const shells = new Set<BashShell>();
   let textCount = 0;
   let python: PythonSession | null = null;
-  const context = { channel, dir: handle.dir, paths, env };
+  const context = { channel, handle, paths, env };
+  const inside = <T>(work: Promise<T>): Promise<T> =>
+    work.catch((error) => {
+      throw blame(error, handle);
+    });
   const treeOptions = (path: string, limits: TreeLimits, signal?: AbortSignal) => ({
     ...limits,
     cwd: paths.home,
@@ -54,12 +59,14 @@ function attached(handle: SandboxHandle, channel: ControlChannel): Sandbox {
     handle,
     died: channel.closed,
     exec: (argv: string[], options: ExecOptions) =>
-      exec(channel, argv, {
-        ...options,
-        cwd: options.cwd ?? paths.home,
-        env: { ...env, ...options.env },
-      }),
-    run: (command, options) => runLogged(context, `${textCount++}`, command, options),
+      inside(
+        exec(channel, argv, {
+          ...options,
+          cwd: options.cwd ?? paths.home,
+          env: { ...env, ...options.env },
+        }),
+      ),
+    run: (command, options) => inside(runLogged(context, `${textCount++}`, command, options)),
     async shell(signal) {
       const shell = await BashShell.open(context, `${textCount++}`, signal);
       shells.add(shell);

@@ -1,11 +1,11 @@
 import type { ControlChannel } from "./control-channel.ts";
 import type { SandboxPaths } from "./environment.ts";
+import type { SandboxHandle } from "./sandbox.ts";
 
 /** What an attached thread's shells and Python session share. */
 export type AttachedContext = {
   channel: ControlChannel;
-  /** The sandbox's folder on the host. */
-  dir: string;
+  handle: SandboxHandle;
   paths: SandboxPaths;
   env: Record<string, string>;
 };

@@ -58,7 +58,7 @@ export class BashProcess {
   }
 
   private constructor(context: AttachedContext, { name, cwd, onOutput }: BashOptions) {
-    this.#textOnHost = join(context.dir, "ro", "shell", name);
+    this.#textOnHost = join(context.handle.dir, "ro", "shell", name);
     this.#textInside = join(context.paths.assets, "shell", name);
     this.#scanner = new MarkerScanner((bytes) => {
       if (!this.#killed) onOutput(bytes);

@@ -16,12 +16,12 @@ export async function runLogged(
   options: LoggedRunOptions,
 ): Promise<LoggedRun> {
   options.signal?.throwIfAborted();
-  const { channel, dir, paths } = context;
+  const { channel, handle, paths } = context;
   const cwd = options.cwd ?? paths.home;
   const env = { ...context.env, ...options.env };
   const startMs = performance.now();
   const script = typeof command === "string" ? join("shell", name) : null;
-  const onHost = script === null ? null : join(dir, "ro", script);
+  const onHost = script === null ? null : join(handle.dir, "ro", script);
   if (onHost !== null) writeFileSync(onHost, command as string);
   const argv = script === null ? (command as string[]) : ["bash", join(paths.assets, script)];
   try {

@@ -4,6 +4,7 @@ import { abortable, atMost } from "../lib/abortable.ts";
 import { BoundedOutput } from "../lib/bounded-output.ts";
 import { terminalText } from "../lib/terminal-text.ts";
 import type { AttachedContext } from "./attached-context.ts";
+import { blame } from "./blame.ts";
 import { errnoName } from "./errno.ts";
 import { type Exit, ProcessStream, StartError } from "./process-stream.ts";
 import { type CellEnd, PythonConnection } from "./python-connection.ts";
@@ -53,6 +54,7 @@ export class PythonSession implements Python {
       if (!this.#connection?.open) restarted = await this.#restart(options.signal);
       const connection = this.#connection as PythonConnection;
       const running = connection.run(code, options.maxOutputBytes, output);
+      this.#context.handle.used = true;
       const first = await abortable(
         atMost(running, options.timeoutMs, "late" as const),
         options.signal,
@@ -124,6 +126,7 @@ export class PythonSession implements Python {
   /** To the one that runs, also where another thread has started it; else to a fresh one. */
   async #connect(signal?: AbortSignal): Promise<void> {
     const stop = performance.now() + this.#startTimeoutMs;
+    const { handle } = this.#context;
     let process = this.#spawn();
     const ended = { exit: null as Exit | StartError | null };
     const follow = (stream: ProcessStream) =>
@@ -136,8 +139,8 @@ export class PythonSession implements Python {
       signal?.throwIfAborted();
       this.#context.channel.closed.throwIfAborted();
       const runs = ended.exit === null || isAlreadyThere(ended.exit);
-      if (!runs) throw notStarted(ended.exit);
-      const connection = await PythonConnection.open(join(this.#context.dir, "io", SOCKET));
+      if (!runs) throw blame(notStarted(ended.exit), handle);
+      const connection = await PythonConnection.open(join(handle.dir, "io", SOCKET));
       if (connection && (await this.#greet(connection, stop, signal))) return;
       // It was there when we asked and has gone since: its place is free now.
       if (isAlreadyThere(ended.exit)) {

@@ -23,6 +23,8 @@ export type SandboxHandle = {
   isolation: IsolationLevel | null;
   /** Its cgroup's folder, where the node delegates one. */
   cgroup?: string;
+  /** Commands of the model's have run in it: what it lacks now is no fault of its image. */
+  used?: true;
   /** Keeps its image in the cache until the sandbox is ended; absent where that is not in the cache. */
   imageLock?: ImageLock;
 };

@@ -4,6 +4,8 @@ import { BoundedOutput } from "../lib/bounded-output.ts";
 import { terminalText } from "../lib/terminal-text.ts";
 import type { AttachedContext } from "./attached-context.ts";
 import { BashProcess, type Ending } from "./bash-process.ts";
+import { blame } from "./blame.ts";
+import { errnoName } from "./errno.ts";
 import { StartError } from "./process-stream.ts";
 import type { CommandOptions, CommandResult, Shell } from "./sandbox.ts";
 
@@ -55,6 +57,7 @@ export class BashShell implements Shell {
       const bash = wasGone ? await this.#start(options.signal) : (this.#bash as BashProcess);
       this.#openOutput(options.maxOutputBytes);
       bash.run(command);
+      this.#context.handle.used = true;
       return await this.#answer(bash, options, wasGone);
     });
   }
@@ -158,8 +161,9 @@ export class BashShell implements Shell {
       this.#cwd = this.#context.paths.home;
       this.#bash = await this.#startIn(this.#cwd, signal).catch((second) => {
         if (!(second instanceof StartError)) throw second;
-        const what = "cannot start bash: the image must have one";
-        throw new ServiceError("image_invalid", what, { cause: second });
+        const what = `cannot start bash (${errnoName(second.errno)}): the image must have one`;
+        const error = new ServiceError("image_invalid", what, { cause: second });
+        throw blame(error, this.#context.handle);
       });
     }
     return this.#bash;

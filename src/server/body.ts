@@ -1,17 +1,21 @@
 import { ServiceError } from "../errors.ts";
+import { isDeeper, MAX_JSON_DEPTH } from "../lib/is-deeper.ts";
 import { expectJsonBody } from "./body-type.ts";
 
-/** What goes through a value goes into its depth, and the stack of calls has an end. */
-const MAX_DEPTH = 256;
+/** Of the greatest size, that are on their way at once; a client that sends slowly holds what it has declared. */
+const BODIES_AT_ONCE = 16;
+
+/** Of the bodies that are read just now, in all of the process: its memory is one. */
+let expectedBytes = 0;
 
 const UTF8 = new TextDecoder("utf-8", { fatal: true });
 
-/** Reads a JSON body of bounded size. @throws ServiceError `unsupported_body`, `body_too_large`, `bad_json` */
+/** Reads a JSON body of bounded size. @throws ServiceError `unsupported_body`, `body_too_large`, `bad_json`, `too_many_waiting` */
 export async function readJson(request: Request, maxBytes: number): Promise<unknown> {
   expectJsonBody(request.headers);
   const body = parseJson(await readText(request, maxBytes));
-  if (isDeeper(body, MAX_DEPTH)) {
-    const message = `the body has more than ${MAX_DEPTH} lists and objects within each other`;
+  if (isDeeper(body)) {
+    const message = `the body has more than ${MAX_JSON_DEPTH} lists and objects within each other`;
     throw new ServiceError("bad_json", message, { field: "body" });
   }
   return body;
@@ -26,21 +30,13 @@ function parseJson(text: string): unknown {
   }
 }
 
-function isDeeper(value: unknown, depth: number): boolean {
-  if (typeof value !== "object" || value === null) return false;
-  if (depth === 0) return true;
-  if (Array.isArray(value)) return value.some((item) => isDeeper(item, depth - 1));
-  for (const name in value) {
-    if (isDeeper((value as Record<string, unknown>)[name], depth - 1)) return true;
-  }
-  return false;
-}
-
 async function readText(request: Request, maxBytes: number): Promise<string> {
   const declared = request.headers.get("content-length");
   if (Number(declared ?? 0) > maxBytes) throw tooLarge(maxBytes);
+  using room = new Room(BODIES_AT_ONCE * maxBytes);
   // The server takes no more than was declared; in one piece it costs a tenth of a stream.
-  const bytes = await (declared === null ? readStream(request, maxBytes) : request.bytes());
+  room.take(Number(declared ?? 0));
+  const bytes = await (declared === null ? readStream(request, maxBytes, room) : request.bytes());
   if (bytes.byteLength > maxBytes) throw tooLarge(maxBytes);
   try {
     return UTF8.decode(bytes);
@@ -50,17 +46,42 @@ async function readText(request: Request, maxBytes: number): Promise<string> {
   }
 }
 
-async function readStream(request: Request, maxBytes: number): Promise<Uint8Array> {
+async function readStream(request: Request, maxBytes: number, room: Room): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let size = 0;
   if (request.body) {
     for await (const chunk of request.body) {
       size += chunk.byteLength;
       if (size > maxBytes) throw tooLarge(maxBytes);
+      room.take(chunk.byteLength);
       chunks.push(chunk);
     }
   }
   return Buffer.concat(chunks);
+}
+
+/** What one body takes of the room for all. */
+class Room implements Disposable {
+  readonly #allBytes: number;
+  #taken = 0;
+
+  constructor(allBytes: number) {
+    this.#allBytes = allBytes;
+  }
+
+  /** @throws ServiceError `too_many_waiting` */
+  take(bytes: number): void {
+    if (expectedBytes + bytes > this.#allBytes) {
+      const mend = "come back later, or send smaller bodies";
+      throw new ServiceError("too_many_waiting", "too many bodies are on their way", { mend });
+    }
+    expectedBytes += bytes;
+    this.#taken += bytes;
+  }
+
+  [Symbol.dispose](): void {
+    expectedBytes -= this.#taken;
+  }
 }
 
 function tooLarge(maxBytes: number): ServiceError {

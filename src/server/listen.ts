@@ -41,20 +41,21 @@ const IDLE_TIMEOUT_S = 30;
 export async function listen(app: Hono<ServerEnv>, address: Address): Promise<Listening> {
   const { host, port, socket, tls, idleTimeoutS = IDLE_TIMEOUT_S } = address;
   checkAddress(address);
-  const serving = (clientOf: (request: Request, server: Bun.Server<undefined>) => string) => ({
+  const serving = (clientOf: (request: Request, from: string) => string) => ({
     // The routes bound a body themselves, to answer with a typed error.
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     async fetch(request: Request, server: Bun.Server<undefined>) {
       try {
         if (server.pendingRequests > address.maxRequests) throw tooManyRequests();
-        const client = clientOf(request, server);
+        const named = withHost(request);
+        const client = clientOf(named, server.requestIP(request)?.address ?? "unknown");
         let kept = false;
         const keepOpen = () => {
           kept = true;
           server.timeout(request, 0);
         };
         const closeIfStuck = () => server.timeout(request, 1);
-        const response = await app.fetch(request, { keepOpen, closeIfStuck, client });
+        const response = await app.fetch(named, { keepOpen, closeIfStuck, client });
         await address.durable();
         // Only the wait is exempt: a client that does not take its answer is no longer waiting.
         if (kept && !isStream(response)) server.timeout(request, idleTimeoutS);
@@ -80,9 +81,7 @@ export async function listen(app: Hono<ServerEnv>, address: Address): Promise<Li
   let tcp: Bun.Server<undefined>;
   try {
     const secured = tls ? { tls } : {};
-    const door = serving((request, server) =>
-      admitTcp(request, server.requestIP(request)?.address ?? "unknown", address),
-    );
+    const door = serving((request, from) => admitTcp(request, from, address));
     tcp = Bun.serve({ ...door, ...secured, hostname: host, port, idleTimeout: idleTimeoutS });
   } catch (error) {
     await unix.stop(true);
@@ -96,6 +95,21 @@ export async function listen(app: Hono<ServerEnv>, address: Address): Promise<Li
       if (existsSync(socket)) unlinkSync(socket);
     },
   };
+}
+
+/**
+ * The request with a whole URL. Probes in HTTP/1.0 name no host, which is no page's doing: browsers always name one.
+ *
+ * @throws ServiceError `invalid_field` for a host or a target that makes no URL
+ */
+function withHost(request: Request): Request {
+  const { url } = request;
+  if (URL.canParse(url)) return request;
+  if (url.startsWith("/") && !request.headers.get("host")) {
+    return new Request(`http://localhost${url}`, request);
+  }
+  const message = "the host that the request names makes no address with its path";
+  throw new ServiceError("invalid_field", message, { field: "host" });
 }
 
 /** One that goes on as long as its reader takes it, and looks after that itself. */

@@ -37,4 +37,11 @@ describe("a command is cut after each line that leaves nothing open", () => {
     expect(cutAtNewlines(`cat <<'END'\n${"it's\n".repeat(200_000)}END`).length).toBe(1);
     expect(performance.now() - startMs).toBeLessThan(1000);
   });
+
+  test.each(["cat <<A\n", "cat <<A <<B\n"])("so are many that nothing ends: %j", (line) => {
+    const startMs = performance.now();
+    const pieces = cutAtNewlines(`${line.repeat(40_000)}A\n`);
+    expect(pieces.length).toBe(line.includes("B") ? 40_001 : 1);
+    expect(performance.now() - startMs).toBeLessThan(1000);
+  });
 });

@@ -167,6 +167,12 @@ describe("a call that can't be carried out is told to the model, which goes on",
     ["a list", "think", [1], "ERROR: the arguments must be a JSON object."],
     ["null", "think", "null", "ERROR: the arguments must be a JSON object."],
     ["a text", "think", '"hm"', "ERROR: the arguments must be a JSON object."],
+    [
+      "what lies too deep within each other",
+      "think",
+      `{"thought": ${"[".repeat(200_000)}${"]".repeat(200_000)}}`,
+      "ERROR: the arguments have more than 256 lists and objects within each other.",
+    ],
   ];
   test.each(cases)("%s", async (_what, name, args, told) => {
     const t = setup({ script: [calls([name, args]), says("Answer: 4")] });

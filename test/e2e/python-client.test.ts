@@ -88,31 +88,29 @@ describe("the Python client that the binary prints", () => {
     },
   );
 
-  test.each(["url", "socket"] as const)(
-    "bears forks, signals, threads, event loops, and connections that were closed, by %s",
-    async (way) => {
-      using dir = tempDir();
-      const { stdout } = await run(["client", "python"]);
-      await Bun.write(dir.file("rolloutd.py"), stdout);
-      await using service = await serve(dir.file("data"));
-      const finished = await python([LIFE, service[way]], [dir.path]);
-      expect([finished.exitCode, finished.stderr]).toEqual([0, ""]);
-      expect(JSON.parse(finished.stdout)).toEqual({
-        forked: true,
-        forked_from_a_loop: true,
-        one_loop_after_another: [1, 1],
-        pickled: true,
-        interrupted: ["cancelled", true],
-        cancelled_group: [true, "cancelled"],
-        cancelled_at_once: ["cancelled"],
-        many_at_once: true,
-        left_early: true,
-        submits: [true, ["ValueError", "TypeError"]],
-        closed_meanwhile: true,
-        syntax: true,
-      });
-    },
-  );
+  test("bears forks, signals, threads, event loops, and connections that were closed", async () => {
+    using dir = tempDir();
+    const { stdout } = await run(["client", "python"]);
+    await Bun.write(dir.file("rolloutd.py"), stdout);
+    await using service = await serve(dir.file("data"));
+    const finished = await python([LIFE, service.url], [dir.path]);
+    expect([finished.exitCode, finished.stderr]).toEqual([0, ""]);
+    expect(JSON.parse(finished.stdout)).toEqual({
+      forked: true,
+      forked_from_a_loop: true,
+      one_loop_after_another: [1, 1],
+      pickled: true,
+      interrupted: ["cancelled", "cancelled", true],
+      refused_half_way: ["unknown_task_kind", "cancelled"],
+      cancelled_group: [true, "cancelled"],
+      cancelled_at_once: ["cancelled"],
+      many_at_once: true,
+      left_early: true,
+      submits: [true, ["ValueError", "TypeError"]],
+      closed_meanwhile: true,
+      syntax: true,
+    });
+  });
 
   test("says what is not there, and where", async () => {
     using dir = tempDir();

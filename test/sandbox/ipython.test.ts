@@ -49,6 +49,6 @@ test("an image without Python, or without bash, is named as the reason", async (
   await sandbox.exec(["rm", "-f", "/bin/bash", "/usr/bin/bash"], EXEC);
   expect(await failure(sandbox.shell())).toMatchObject({
     code: "image_invalid",
-    message: "cannot start bash: the image must have one",
+    message: "cannot start bash (ENOENT): the image must have one",
   });
 });

@@ -176,6 +176,23 @@ except OSError as error: print(errno.errorcode[error.errno])`;
     expect(isRunning(holderPid, holderStartTime)).toBe(true);
   });
 
+  test("what the model's own commands have broken is not the image's fault, in the next thread either", async () => {
+    await using bundle = await setup();
+    const sandbox = await bundle.open();
+    const missing = sandbox.exec(["/no/such/program"], EXEC);
+    expect(await failure(missing)).toMatchObject({ code: "image_invalid" });
+    const shell = await sandbox.shell();
+    await shell.run("chmod 000 /tmp/home", RUN);
+    expect(await failure(shell.run("exit", RUN))).toMatchObject({ code: "sandbox_broken" });
+    const python = sandbox.python({ startTimeoutMs: 20_000 });
+    expect(await failure(python)).toMatchObject({ code: "sandbox_broken" });
+    await sandbox.detach();
+    const { attachSandbox } = await import("../../src/sandbox/attach.ts");
+    const again = await attachSandbox(JSON.parse(JSON.stringify(sandbox.handle)));
+    expect(await failure(again.exec(["true"], EXEC))).toMatchObject({ code: "sandbox_broken" });
+    await again.detach();
+  });
+
   test("IPython, NumPy and SymPy work in a cell", async () => {
     await using bundle = await setup();
     const python = await (await bundle.open()).python({ startTimeoutMs: 20_000 });

@@ -48,6 +48,16 @@ async function setup(address: Partial<Address> & { tokens?: TokenFile | null } =
   };
 }
 
+/** The whole answer to a request of any form, from a server that closes then. */
+async function answerTo(url: string, text: string): Promise<string> {
+  const socket = connect(Number(new URL(url).port), "127.0.0.1");
+  let answer = "";
+  socket.on("data", (bytes) => (answer += bytes));
+  socket.end(text);
+  await once(socket, "close");
+  return answer;
+}
+
 /** Looks at the file again with each request. */
 function tokenFile(path: string, text: string, mode = 0o600): TokenFile {
   writeFileSync(path, text, { mode });
@@ -55,6 +65,17 @@ function tokenFile(path: string, text: string, mode = 0o600): TokenFile {
 }
 
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
+
+test("a request that names no host is answered, and one whose host makes no address refused", async () => {
+  await using it = await setup();
+  expect(await answerTo(it.url, "GET /healthz HTTP/1.0\r\n\r\n")).toEndWith("\r\n\r\nok");
+  const odd = ["GET /who HTTP/1.1\r\nHost: evil@127.0.0.1", "GET /who HTTP/1.1\r\nHost: [::1"];
+  for (const head of [...odd, "CONNECT 127.0.0.1:22 HTTP/1.1\r\nHost: 127.0.0.1"]) {
+    const answer = await answerTo(it.url, `${head}\r\nConnection: close\r\n\r\n`);
+    expect(answer).toStartWith("HTTP/1.1 400 ");
+    expect(answer).toContain('"field":"host"');
+  }
+});
 
 describe("a port with tokens", () => {
   test("takes requests with one of them, names their client, and refuses all others", async () => {

@@ -56,6 +56,11 @@ describe("the verifier's command decides", () => {
     });
   });
 
+  test("also where the agent guesses what the verifier's output is called", async () => {
+    const work = "mkdir -p /tmp/rollout-verifier.log/x; mkfifo /tmp/verifier.log";
+    expect(await score(rowOf(SORTED), work)).toMatchObject({ reward: 0, rule: "exit_nonzero" });
+  });
+
   test("by what it prints last, or writes, with files that the agent never saw", async () => {
     const printed = rowOf({
       command: ". /verify/score.sh",

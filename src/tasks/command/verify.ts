@@ -3,7 +3,6 @@ import type { Sandbox } from "../../sandbox/sandbox.ts";
 import type { Verdict } from "../../verifiers/verdict.ts";
 import type { CommandInstance } from "./row.ts";
 
-const LOG = "/tmp/rollout-verifier.log";
 const MAX_LOG_BYTES = 64 * 1024 * 1024;
 const MAX_REWARD_BYTES = 64 * 1024;
 const MAX_SHOWN = 1000;
@@ -19,8 +18,10 @@ export async function verify(
   const { command, reward: from, reward_file, timeout_ms: timeoutMs } = verifier;
   // What lies there already was not written by the verifier.
   const script = reward_file ? `rm -rf -- ${quoted(reward_file)}\n${command}` : command;
-  const run = await sandbox.run(script, { log: LOG, cwd: workdir, timeoutMs, signal });
-  const log = Buffer.from(await readLog(sandbox, signal)).toString();
+  // Of a name that nobody can have taken before.
+  const logFile = `/tmp/verifier-${crypto.randomUUID()}.log`;
+  const run = await sandbox.run(script, { log: logFile, cwd: workdir, timeoutMs, signal });
+  const log = Buffer.from(await readLog(sandbox, logFile, signal)).toString();
   const details = { exit_code: run.exitCode, log: log.slice(-MAX_SHOWN) };
   if (run.timedOut) {
     if (!verifier.timeout_is_zero) throw failed(`it took longer than ${timeoutMs} ms`, log);
@@ -35,15 +36,16 @@ export async function verify(
     return { reward: passed ? 1 : 0, rule: passed ? "exit_zero" : "exit_nonzero", reason, details };
   }
   const text = from === "file" ? await readReward(sandbox, reward_file ?? "", log, signal) : log;
-  const last = text.trimEnd().split("\n").at(-1)?.trim() ?? "";
+  const trimmed = text.trimEnd();
+  const last = trimmed.slice(trimmed.lastIndexOf("\n") + 1).trim();
   const reward = numberOf(from === "file" ? text.trim() : last);
   if (reward === null) throw failed(`it gave no number but "${last.slice(0, 200)}"`, log);
   return { reward, rule: `command_${from}`, reason: `The verifier gave ${reward}.`, details };
 }
 
-async function readLog(sandbox: Sandbox, signal: AbortSignal): Promise<Uint8Array> {
+async function readLog(sandbox: Sandbox, path: string, signal: AbortSignal): Promise<Uint8Array> {
   try {
-    return await sandbox.readFile(LOG, MAX_LOG_BYTES, signal);
+    return await sandbox.readFile(path, MAX_LOG_BYTES, signal);
   } catch (error) {
     signal.throwIfAborted();
     throw failed(`its output can't be read (${(error as Error).message})`, "");

@@ -37,7 +37,7 @@ type Read = Omit<FoundCall, "start" | "raw">;
 /** Reads on from marker to marker, so that a value may quote the others. */
 function readInvoke(source: MarkedText, start: number, limit: number): Read {
   const { text } = source;
-  const headEnd = text.indexOf(">", start);
+  const headEnd = source.indexOf(">", start);
   const name = NAME.exec(text.slice(start + OPEN.length, headEnd))?.[1]?.trim() ?? "";
   const written: Record<string, unknown> = {};
   const done = (status: CallStatus, end: number): Read => {
@@ -56,7 +56,7 @@ function readInvoke(source: MarkedText, start: number, limit: number): Read {
   }
   let status: CallStatus = "ok";
   while (source.isAt(PARAMETER, at)) {
-    const tagEnd = text.indexOf(">", at);
+    const tagEnd = source.indexOf(">", at);
     const valueEnd = tagEnd < 0 ? -1 : source.indexOf(PARAMETER_END, tagEnd);
     if (valueEnd < 0) return done("unclosed", Math.max(at, limit));
     const tag = text.slice(at + PARAMETER.length, tagEnd);

@@ -1,5 +1,5 @@
 import { type Dialect, type FoundCall, parsedText } from "./dialect.ts";
-import { callOfJson, endOfJson } from "./json-call.ts";
+import { callOfJson, jsonEnds } from "./json-call.ts";
 
 const OPEN = "<tool_call>";
 const CLOSE = "</tool_call>";
@@ -7,10 +7,11 @@ const CLOSE = "</tool_call>";
 /** Hermes, Qwen2.5 and Qwen3: `<tool_call>{"name": …, "arguments": {…}}</tool_call>`. */
 export const hermes: Dialect = (source, from, tools) => {
   const found: FoundCall[] = [];
+  const endOfJson = jsonEnds(source.text);
   let start = source.indexOf(OPEN, from);
   while (start >= 0) {
     const body = source.skipSpace(start + OPEN.length);
-    const json = source.text[body] === "{" ? endOfJson(source.text, body) : -1;
+    const json = source.text[body] === "{" ? endOfJson(body) : -1;
     const close = source.indexOf(CLOSE, Math.max(json, body));
     const next = source.indexOf(OPEN, Math.max(json, body));
     // Another call begins before this one ends: this one has no end.

@@ -6,12 +6,14 @@ import type { TextTokenizer } from "../tokenizer.ts";
  */
 export class MarkedText {
   readonly text: string;
-  readonly #starts: ReadonlyMap<number, string>;
+  /** Of each special token, rising. */
+  readonly #starts: ReadonlyMap<string, readonly number[]>;
   readonly #isToken: (marker: string) => boolean;
+  readonly #found = new Map<string, { from: number; at: number }>();
 
   private constructor(
     text: string,
-    starts: ReadonlyMap<number, string>,
+    starts: ReadonlyMap<string, readonly number[]>,
     isToken: (marker: string) => boolean,
   ) {
     this.text = text;
@@ -23,10 +25,14 @@ export class MarkedText {
   static ofIds(tokenizer: TextTokenizer, ids: ArrayLike<number>, stopIds: ReadonlySet<number>) {
     let end = ids.length;
     while (end > 0 && stopIds.has(ids[end - 1] as number)) end -= 1;
-    const starts = new Map<number, string>();
+    const starts = new Map<string, number[]>();
     let text = "";
     for (const piece of tokenizer.pieces(Array.from(ids).slice(0, end))) {
-      if (piece.added) starts.set(text.length, piece.text);
+      if (piece.added) {
+        const known = starts.get(piece.text);
+        if (known) known.push(text.length);
+        else starts.set(piece.text, [text.length]);
+      }
       text += piece.text;
     }
     return new MarkedText(text, starts, (marker) => tokenizer.addedId(marker) !== undefined);
@@ -43,9 +49,23 @@ export class MarkedText {
 
   /** Where `marker` is next, or -1. */
   indexOf(marker: string, from = 0): number {
-    let at = this.text.indexOf(marker, from);
-    if (!this.#isToken(marker)) return at;
-    while (at >= 0 && this.#starts.get(at) !== marker) at = this.text.indexOf(marker, at + 1);
+    if (!this.#isToken(marker)) return this.#indexOfText(marker, from);
+    const starts = this.#starts.get(marker) ?? [];
+    let low = 0;
+    for (let high = starts.length; low < high; ) {
+      const middle = (low + high) >> 1;
+      if ((starts[middle] as number) < from) low = middle + 1;
+      else high = middle;
+    }
+    return starts[low] ?? -1;
+  }
+
+  /** Who goes on asking from further behind, as parsers do, has the text searched once. */
+  #indexOfText(marker: string, from: number): number {
+    const last = this.#found.get(marker);
+    if (last && from >= last.from && (last.at < 0 || from <= last.at)) return last.at;
+    const at = this.text.indexOf(marker, from);
+    this.#found.set(marker, { from, at });
     return at;
   }
 

@@ -1,5 +1,5 @@
 import { type Dialect, type FoundCall, parsedText } from "./dialect.ts";
-import { callOfArguments, callOfJson, endOfJson } from "./json-call.ts";
+import { callOfArguments, callOfJson, jsonEnds } from "./json-call.ts";
 import type { MarkedText } from "./marked-text.ts";
 
 const OPEN = "[TOOL_CALLS]";
@@ -11,10 +11,14 @@ const HEAD = /^\s*([\w.-]+)?(?:\[CALL_ID\]([\w-]+))?(?:\[ARGS\])?\s*/;
  */
 export const mistral: Dialect = (source, from, tools) => {
   const found: FoundCall[] = [];
+  const endOfJson = jsonEnds(source.text);
   let start = source.indexOf(OPEN, from);
   while (start >= 0) {
     const body = source.skipSpace(start + OPEN.length);
-    const calls = source.text[body] === "[" ? readList(source, body) : [readNamed(source, body)];
+    const calls =
+      source.text[body] === "["
+        ? readList(source, body, endOfJson)
+        : [readNamed(source, body, endOfJson)];
     const end = calls.at(-1)?.end ?? source.length;
     for (const [index, call] of calls.entries()) {
       const first = index === 0;
@@ -26,12 +30,14 @@ export const mistral: Dialect = (source, from, tools) => {
   return parsedText(source, from, found, tools);
 };
 
-function readList(source: MarkedText, start: number): FoundCall[] {
+type EndOfJson = (start: number) => number;
+
+function readList(source: MarkedText, start: number, endOfJson: EndOfJson): FoundCall[] {
   const { text } = source;
   const calls: FoundCall[] = [];
   let at = source.skipSpace(start + 1);
   while (text[at] === "{") {
-    const json = endOfJson(text, at);
+    const json = endOfJson(at);
     const end = json < 0 ? source.length : json;
     const call = callOfJson(text.slice(at, end));
     if (json < 0) call.status = "unclosed";
@@ -52,11 +58,11 @@ function readList(source: MarkedText, start: number): FoundCall[] {
   return [{ ...call, start, end: source.length }];
 }
 
-function readNamed(source: MarkedText, start: number): FoundCall {
+function readNamed(source: MarkedText, start: number, endOfJson: EndOfJson): FoundCall {
   const { text } = source;
   const [head = "", name = "", id = null] = HEAD.exec(text.slice(start, start + 200)) ?? [];
   const body = start + head.length;
-  const json = text[body] === "{" ? endOfJson(text, body) : -1;
+  const json = text[body] === "{" ? endOfJson(body) : -1;
   const next = source.indexOf(OPEN, body);
   const end = json >= 0 ? json : next < 0 ? source.length : next;
   const call = callOfArguments(name, text.slice(body, end));

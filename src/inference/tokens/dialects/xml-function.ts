@@ -49,12 +49,12 @@ function readFunction(source: MarkedText, start: number, tools: readonly ToolSch
     const args = typedArguments(name ?? "", written, tools);
     return { status, name, arguments: args, id: null, end };
   };
-  const nameEnd = source.isAt(FUNCTION, start) ? text.indexOf(">", start) : -1;
+  const nameEnd = source.isAt(FUNCTION, start) ? source.indexOf(">", start) : -1;
   if (nameEnd < 0) return done("malformed", null, endOfBroken(source, start));
   const name = text.slice(start + FUNCTION.length, nameEnd).trim();
   let at = source.skipSpace(nameEnd + 1);
   while (source.isAt(PARAMETER, at)) {
-    const keyEnd = text.indexOf(">", at);
+    const keyEnd = source.indexOf(">", at);
     const valueEnd = keyEnd < 0 ? -1 : source.indexOf(PARAMETER_END, keyEnd);
     if (valueEnd < 0) return done("unclosed", name, endOfBroken(source, at));
     const value = text

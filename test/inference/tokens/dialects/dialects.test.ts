@@ -400,3 +400,26 @@ describe("tool calls", () => {
     }
   });
 });
+
+/** What a model writes that has lost itself: the beginnings of calls, again and again, none of which ends. */
+const BEGINNINGS: [DialectName, string][] = [
+  ["hermes", "<tool_call>{"],
+  ["mistral", "[TOOL_CALLS]f[ARGS]{"],
+  ["openhands", "<function=f><parameter=text>"],
+  ["qwen3_coder", "<tool_call><function=f>"],
+  ["glm", "<tool_call>f<arg_key>"],
+  ["deepseek", "<｜tool▁call▁begin｜>"],
+  ["kimi", "<|tool_call_begin|>"],
+  ["dsml", "<｜DSML｜invoke"],
+  ["openhands", "<function="],
+];
+
+test.each(BEGINNINGS)(
+  "%s: half a megabyte of broken calls holds nobody up",
+  (dialect, beginning) => {
+    const text = beginning.repeat(500_000 / beginning.length);
+    const startMs = performance.now();
+    parse(dialect, text);
+    expect(performance.now() - startMs).toBeLessThan(3000);
+  },
+);

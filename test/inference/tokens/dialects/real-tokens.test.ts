@@ -91,3 +91,22 @@ describe("choosing", () => {
     expect(startsInReasoning("<|im_start|>assistant\n<think>\n\n</think>\n\n")).toBe(false);
   });
 });
+
+test("calls among a hundred thousand quoted markers are read soon", async () => {
+  const { tokenizer } = await modelOf("qwen3");
+  const one = (text: string) => tokenizer.encode(text);
+  const quoted = ["</", "tool", "_call", ">"].flatMap(one);
+  const open = one("<tool_call>");
+  expect(open).toHaveLength(1);
+  const ids = Array.from({ length: 200 }, () => [...open, ...one("{")]).flat();
+  for (let count = 0; count < 100_000; count++) ids.push(...quoted);
+  const source = MarkedText.ofIds(tokenizer, ids, new Set());
+  const startMs = performance.now();
+  const { calls } = parseReply(source, {
+    dialect: "hermes",
+    tools: [BASH],
+    startsInReasoning: false,
+  });
+  expect(calls.map(({ status }) => status)).toEqual(Array(200).fill("unclosed"));
+  expect(performance.now() - startMs).toBeLessThan(2000);
+});
