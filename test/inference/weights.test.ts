@@ -44,6 +44,14 @@ describe("weights that are announced", () => {
     expect([again.version, again.paused, again.ageOf("41")]).toEqual(["42", "drain", 1]);
   });
 
+  test("wake who has to see what is too old for them, and those that were known do not", async () => {
+    await using t = await setup();
+    const before = t.wakes.count;
+    t.weights.announce("41");
+    t.weights.announce("41");
+    expect(t.wakes.count - before).toBe(1);
+  });
+
   test.each(["turn", "chat"] as const)(
     "keep the prefix caches of other weights apart, in each %s",
     async (by) => {
