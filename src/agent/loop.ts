@@ -1,5 +1,6 @@
 import { ServiceError } from "../errors.ts";
 import type { Message, ToolCall } from "../inference/engine.ts";
+import { isDeeperThan } from "../lib/json-depth.ts";
 import type { StopReason, ToolStatus } from "../trajectory/record.ts";
 import type { Recorder } from "../trajectory/recorder.ts";
 import { TokenBudget } from "./budget.ts";
@@ -7,6 +8,9 @@ import type { Dialogue, ModelTurn } from "./dialogue.ts";
 import { type AgentRules, LAST_TURN } from "./rules.ts";
 import { isLooping, isRepeating, type Step } from "./stop-rules.ts";
 import type { Tool, ToolResult } from "./tool.ts";
+
+/** No tool's arguments are as deep. */
+const MAX_DEPTH = 500;
 
 export type AgentOptions = {
   dialogue: Dialogue;
@@ -159,6 +163,7 @@ function notCarriedOut(recorder: Recorder, { function: { name } }: ToolCall): vo
 }
 
 function parseArguments(text: string): Record<string, unknown> | string {
+  if (isDeeperThan(MAX_DEPTH, text)) return `the arguments are more than ${MAX_DEPTH} levels deep`;
   let value: unknown;
   try {
     value = JSON.parse(text);

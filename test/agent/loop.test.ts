@@ -163,6 +163,12 @@ describe("a call that can't be carried out is told to the model, which goes on",
   const cases: [what: string, name: string, args: unknown, told: string | RegExp][] = [
     ["an unknown tool", "dig", {}, 'ERROR: there is no tool "dig". The tools are: think, finish.'],
     ["malformed JSON", "think", '{"a": ', /^ERROR: the arguments are not valid JSON: ./],
+    [
+      "lists without end",
+      "think",
+      `{"a": ${"[".repeat(501)}${"]".repeat(501)}}`,
+      /^ERROR: the arguments are more than 500 levels deep./,
+    ],
     ["no arguments at all", "think", "", /^ERROR: the arguments are not valid JSON: ./],
     ["a list", "think", [1], "ERROR: the arguments must be a JSON object."],
     ["null", "think", "null", "ERROR: the arguments must be a JSON object."],
