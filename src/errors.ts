@@ -111,7 +111,8 @@ export class ServiceError extends Error {
   readonly mend: string | undefined;
 
   constructor(code: ErrorCode, message: string, options: ErrorOptions = {}) {
-    super(message, { cause: options.cause });
+    // Many end with a piece of what somebody else wrote, which may be cut within a character.
+    super(message.toWellFormed(), { cause: options.cause });
     this.name = "ServiceError";
     this.code = code;
     this.field = options.field;

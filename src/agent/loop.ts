@@ -1,6 +1,7 @@
 import { ServiceError } from "../errors.ts";
 import type { Message, ToolCall } from "../inference/engine.ts";
-import { isDeeperThan } from "../lib/json-depth.ts";
+import { isDeeper, MAX_JSON_DEPTH } from "../lib/is-deeper.ts";
+import { isObject } from "../lib/is-object.ts";
 import type { StopReason, ToolStatus } from "../trajectory/record.ts";
 import type { Recorder } from "../trajectory/recorder.ts";
 import { TokenBudget } from "./budget.ts";
@@ -8,9 +9,6 @@ import type { Dialogue, ModelTurn } from "./dialogue.ts";
 import { type AgentRules, LAST_TURN } from "./rules.ts";
 import { isLooping, isRepeating, type Step } from "./stop-rules.ts";
 import type { Tool, ToolResult } from "./tool.ts";
-
-/** No tool's arguments are as deep. */
-const MAX_DEPTH = 500;
 
 export type AgentOptions = {
   dialogue: Dialogue;
@@ -163,15 +161,13 @@ function notCarriedOut(recorder: Recorder, { function: { name } }: ToolCall): vo
 }
 
 function parseArguments(text: string): Record<string, unknown> | string {
-  if (isDeeperThan(MAX_DEPTH, text)) return `the arguments are more than ${MAX_DEPTH} levels deep`;
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch (error) {
     return `the arguments are not valid JSON: ${(error as Error).message}`;
   }
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) {
-    return value as Record<string, unknown>;
-  }
-  return "the arguments must be a JSON object";
+  if (!isObject(value)) return "the arguments must be a JSON object";
+  if (!isDeeper(value)) return value;
+  return `the arguments have more than ${MAX_JSON_DEPTH} lists and objects within each other`;
 }

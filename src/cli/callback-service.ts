@@ -3,8 +3,8 @@ import { isIP } from "node:net";
 import type { Config } from "../config/settings.ts";
 import { ServiceError } from "../errors.ts";
 import type { Clock } from "../lib/clock.ts";
+import { httpPost } from "../lib/http-post.ts";
 import { type Network, networkOf, resolveAllowed } from "../lib/network.ts";
-import { pinnedPost } from "../lib/pinned-post.ts";
 import { Callbacks } from "../pipeline/callbacks.ts";
 import { viewRollout } from "../protocol/view.ts";
 import type { Store } from "../store/store.ts";
@@ -42,7 +42,8 @@ export function callbackService(
       const post = async (text: string, headers: Record<string, string>, body: string) => {
         const url = new URL(text);
         const address = await resolveAllowed(url, allowed);
-        return pinnedPost({ url, address, headers, body, timeoutMs: POST_TIMEOUT_MS });
+        const sent = { url, address, headers, body, maxReplyBytes: 0 };
+        return (await httpPost(sent, AbortSignal.timeout(POST_TIMEOUT_MS))).status;
       };
       const render = (row: Parameters<typeof viewRollout>[0]) => JSON.stringify(viewRollout(row));
       return new Callbacks({ store, clock, log, secret, render, post });

@@ -8,6 +8,8 @@ type IntakeParts = Pick<SchedulerParts, "store" | "clock" | "settings" | "room">
   closed(): boolean;
   /** Runs `work` inside the next tick; resolves with its result after the commit. */
   operate<T>(work: () => T): Promise<T>;
+  /** Says that more has come for a tick that waits. */
+  joined(): void;
   /** Of a new job, once it is durable. */
   tell(job: Job): void;
 };
@@ -69,6 +71,7 @@ export class Intake {
     return new Promise((resolve, reject) => {
       this.#requests.push({ submissions, resolve, reject });
       if (this.#requests.length === 1) this.#plan(this.#requests);
+      else this.#parts.joined();
     });
   }
 

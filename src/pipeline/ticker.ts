@@ -7,6 +7,9 @@ type Operation = { work: () => void; fail: (error: unknown) => void };
 /** How long a tick waits for room on the disk before it looks again. */
 const FULL_DISK_MS = 200;
 
+/** So many operations are not kept waiting for more that the loop may bring. */
+const MAX_GATHERED = 32;
+
 type TickerOptions = {
   store: Store;
   room?: Room;
@@ -18,12 +21,14 @@ type TickerOptions = {
   onFatal(error: unknown): void;
 };
 
-/** Makes one transaction of everything that is asked for in one turn of the event loop. */
+/** Makes one transaction of everything that is asked for at about the same moment. */
 export class Ticker {
   readonly #options: TickerOptions;
   #operations: Operation[] = [];
   #afterCommit: (() => void)[] = [];
   #planned = false;
+  /** How much was asked for since it was planned. */
+  #asked = 0;
   /** What waits to be written, as far as it was said. */
   #bytes = 0;
 
@@ -62,10 +67,28 @@ export class Ticker {
     this.#afterCommit.push(effect);
   }
 
+  /** Of something that has joined an operation which waits for its tick. */
+  joined(): void {
+    this.#asked++;
+  }
+
   #plan(): void {
+    this.#asked++;
     if (this.#planned) return;
     this.#planned = true;
-    setImmediate(() => this.#tick());
+    setImmediate(() => this.#gather());
+  }
+
+  /**
+   * Lets the loop turn for as long as each turn brings more. The requests of one wave are read by several turns, and a
+   * tick for the first alone would have all others wait for its sync.
+   */
+  #gather(): void {
+    const before = this.#asked;
+    setImmediate(() => {
+      if (this.#asked > before && this.#asked < MAX_GATHERED) this.#gather();
+      else this.#tick();
+    });
   }
 
   #tick(): void {
@@ -98,6 +121,7 @@ export class Ticker {
 
   #take(): Operation[] {
     this.#planned = false;
+    this.#asked = 0;
     this.#bytes = 0;
     return this.#operations.splice(0);
   }

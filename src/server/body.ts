@@ -1,8 +1,6 @@
 import { ServiceError } from "../errors.ts";
+import { isDeeper, MAX_JSON_DEPTH } from "../lib/is-deeper.ts";
 import { expectJsonBody } from "./body-type.ts";
-
-/** What goes through a value goes into its depth, and the stack of calls has an end. */
-const MAX_DEPTH = 256;
 
 /** Of the greatest size, that are on their way at once; a client that sends slowly holds what it has declared. */
 const BODIES_AT_ONCE = 16;
@@ -16,8 +14,8 @@ const UTF8 = new TextDecoder("utf-8", { fatal: true });
 export async function readJson(request: Request, maxBytes: number): Promise<unknown> {
   expectJsonBody(request.headers);
   const body = parseJson(await readText(request, maxBytes));
-  if (isDeeper(body, MAX_DEPTH)) {
-    const message = `the body has more than ${MAX_DEPTH} lists and objects within each other`;
+  if (isDeeper(body)) {
+    const message = `the body has more than ${MAX_JSON_DEPTH} lists and objects within each other`;
     throw new ServiceError("bad_json", message, { field: "body" });
   }
   return body;
@@ -30,16 +28,6 @@ function parseJson(text: string): unknown {
     const message = `the body is not valid JSON: ${(error as Error).message}`;
     throw new ServiceError("bad_json", message, { field: "body" });
   }
-}
-
-function isDeeper(value: unknown, depth: number): boolean {
-  if (typeof value !== "object" || value === null) return false;
-  if (depth === 0) return true;
-  if (Array.isArray(value)) return value.some((item) => isDeeper(item, depth - 1));
-  for (const name in value) {
-    if (isDeeper((value as Record<string, unknown>)[name], depth - 1)) return true;
-  }
-  return false;
 }
 
 async function readText(request: Request, maxBytes: number): Promise<string> {

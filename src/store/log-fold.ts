@@ -21,6 +21,7 @@ export class LogFold implements Disposable {
   readonly #db: Database;
   readonly #log: DiskFile;
   readonly #database: DiskFile;
+  readonly #written;
   readonly #pages;
   readonly #copy;
   #folding: Folding | null = null;
@@ -32,6 +33,7 @@ export class LogFold implements Disposable {
     this.#log = log;
     this.#database = database;
     db.run(`PRAGMA wal_autocheckpoint = ${SQLITE_MAX_PAGES}`);
+    this.#written = db.query<{ count: number }, []>("SELECT total_changes() AS count");
     this.#pages = db.query<{ log: number; checkpointed: number }, []>(
       "PRAGMA wal_checkpoint(NOOP)",
     );
@@ -50,16 +52,16 @@ export class LogFold implements Disposable {
     if (this.#database.failed) return Promise.reject(this.#database.failed);
     if (this.#unfolded() < this.#maxPages) return null;
     const { promise: done, resolve, reject } = Promise.withResolvers<void>();
+    const before = this.#written.get()?.count;
     const end = (error: Error | null) => {
       this.#folding = null;
-      this.#db.run("PRAGMA query_only = OFF");
-      if (error) reject(error);
+      // A write that forgot to call `finish` is a bug, which a power cut would have turned into damage.
+      const isWritten = this.#written.get()?.count !== before;
+      if (error || isWritten) reject(error ?? new Error("the log was written while it was folded"));
       else resolve();
     };
     const folding = { database: false, done, end };
     this.#folding = folding;
-    // A write that forgets to call `finish` is an error then, and no risk.
-    this.#db.run("PRAGMA query_only = ON");
     // Also what is no change of a row has to be on the disk before it is copied, such as pages that were moved.
     this.#log.sync((error) => {
       if (this.#folding !== folding) return;

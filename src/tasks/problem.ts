@@ -26,6 +26,18 @@ export function promptText(prompt: Prompt): string {
   return prompt.map((message) => message.content).join("\n\n");
 }
 
+/**
+ * A text without what a dataset appends to each, and the blanks around that.
+ *
+ * @param end begins with a word and ends with `$`: blanks at either end of it would take time that grows with the square
+ * of those in a row
+ */
+export function withoutEnd(text: string, end: RegExp): string {
+  const trimmed = text.trimEnd();
+  const without = trimmed.replace(end, "");
+  return without === trimmed ? text : without.trimEnd();
+}
+
 /** The row's own messages, for a kind that adds nothing to them. */
 export function promptMessages(prompt: Prompt): { role: "system" | "user"; content: string }[] {
   return prompt.map(({ role, content }) => ({

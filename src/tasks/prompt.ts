@@ -13,7 +13,11 @@ export function renderPrompt(
   fields: Record<string, string>,
 ): Message[] {
   const fill = (text: string) =>
-    text.trimEnd().replace(/\{\{(\w+)\}\}/g, (whole, name: string) => fields[name] ?? whole);
+    text
+      .trimEnd()
+      .replace(/\{\{(\w+)\}\}/g, (whole, name: string) =>
+        Object.hasOwn(fields, name) ? (fields[name] as string) : whole,
+      );
   const system = changes.system_prompt ?? texts.system;
   const user: Message = { role: "user", content: fill(changes.user_prompt ?? texts.user) };
   return system ? [{ role: "system", content: fill(system) }, user] : [user];

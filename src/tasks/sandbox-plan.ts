@@ -44,8 +44,7 @@ export function chooseImage(
  */
 export function fillImageTemplate(template: string, fields: Record<string, string>): string {
   return template.replace(/\{(\w+)\}/g, (_whole, name: string) => {
-    const value = fields[name];
-    if (value !== undefined) return value;
+    if (Object.hasOwn(fields, name)) return fields[name] as string;
     const message = `the image template "${template}" asks for {${name}}, which the row does not have`;
     throw new ServiceError("invalid_field", message, { field: `instance.${name}` });
   });

@@ -50,7 +50,7 @@ async function askJudge(
   second: string,
   signal: AbortSignal,
 ): Promise<{ equal: boolean; text: string }> {
-  const content = prompt(question, first, second);
+  const content = prompt(question, first, second).toWellFormed();
   let text = "";
   for (let attempt = 0; attempt < 2; attempt++) {
     text = await callJudge(judge, content, attempt, signal);
@@ -100,7 +100,7 @@ function verdictOf(text: string): boolean | null {
 /** The answers come from the policy, or look like it, so neither may hold what looks like a verdict. */
 function quoted(answer: string): string {
   const text = answer.slice(0, MAX_ANSWER_CHARS);
-  return text.replaceAll("[[", "[ [").replaceAll("</answer", "< /answer");
+  return text.replace(/\[(?=\[)/g, "[ ").replaceAll("</answer", "< /answer");
 }
 
 function prompt(question: string, first: string, second: string): string {

@@ -73,7 +73,8 @@ function boxedOption({ options }: ChoiceQuestion, text: string): string | null {
 function answersIn(text: string): string[] {
   const answers: string[] = [];
   for (const line of text.split("\n")) {
-    const at = line.toLowerCase().lastIndexOf("answer");
+    // Not of the line in lower case: that can be longer than the line.
+    const at = [...line.matchAll(/answer/gi)].at(-1)?.index ?? -1;
     const said = at < 0 ? null : line.slice(at + "answer".length).match(/^\s{0,9}:(.+)$/);
     if (said?.[1]?.trim()) answers.push(said[1].trim());
   }

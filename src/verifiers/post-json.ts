@@ -1,3 +1,6 @@
+import { pause } from "../lib/abortable.ts";
+import { httpPost, ReplyTooLong } from "../lib/http-post.ts";
+
 /** A server that a verifier depends on did not do its part. */
 export class PostFailure extends Error {
   constructor(
@@ -31,18 +34,21 @@ export async function post(url: string, body: unknown, options: PostOptions): Pr
   const { headers = {}, timeoutMs, signal } = options;
   const timeout = AbortSignal.timeout(timeoutMs);
   try {
-    const response = await fetch(url, {
-      method: "POST",
+    const sent = {
+      url: new URL(url),
       headers: { "content-type": "application/json", ...headers },
       body: JSON.stringify(body),
-      redirect: "error",
-      signal: AbortSignal.any([signal, timeout]),
-    });
-    const text = await boundedText(response);
-    return { status: response.status, text, cookies: response.headers.getSetCookie() };
+      maxReplyBytes: MAX_REPLY_BYTES,
+    };
+    const reply = await httpPost(sent, AbortSignal.any([signal, timeout]));
+    const { status } = reply;
+    if (status >= 300 && status < 400) throw new PostFailure("it answers with a redirect", false);
+    const text = Buffer.from(reply.body).toString();
+    return { status, text, cookies: reply.headers["set-cookie"] ?? [] };
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof PostFailure) throw error;
+    if (error instanceof ReplyTooLong) throw new PostFailure(error.message, false);
     const why = timeout.aborted ? `no answer within ${timeoutMs} ms` : (error as Error).message;
     throw new PostFailure(why, true);
   }
@@ -58,17 +64,6 @@ export async function postJson(
   if (status >= 200 && status < 300) return { json: parsed(text), cookies };
   const passing = status >= 500 || [408, 425, 429].includes(status);
   throw new PostFailure(`HTTP ${status}: ${text.slice(0, MAX_SHOWN)}`, passing);
-}
-
-async function boundedText(response: Response): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of response.body ?? []) {
-    size += chunk.byteLength;
-    if (size > MAX_REPLY_BYTES) throw new PostFailure("the answer is too long", false);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString();
 }
 
 function parsed(text: string): unknown {
@@ -90,8 +85,7 @@ export async function withRetries<T>(signal: AbortSignal, work: () => Promise<T>
     } catch (error) {
       if (!(error instanceof PostFailure && error.passing)) throw error;
     }
-    await Bun.sleep(pauseMs);
-    signal.throwIfAborted();
+    await pause(pauseMs, signal);
   }
   return await work();
 }

@@ -53,7 +53,7 @@ function decimal(text: string): string {
 }
 
 /**
- * Whether a function returned what is expected, both as JSON. Sets that wrap each expected value in a list of one
+ * Whether a function returned what is expected, both as `parseExactJson` reads them. Sets that wrap each expected value in a list of one
  * are met by the value itself.
  */
 export function sameValue(got: unknown, expected: unknown): boolean {
@@ -65,6 +65,9 @@ function equal(a: unknown, b: unknown): boolean {
   if (typeof a === "number" && typeof b === "number") {
     return a === b || (!(Number.isInteger(a) && Number.isInteger(b)) && close(a, b));
   }
+  // A whole number beyond 2^53 beside what was not written as one, such as 1e16.
+  if (typeof a === "bigint" && typeof b === "number") return Number(a) === b;
+  if (typeof a === "number" && typeof b === "bigint") return a === Number(b);
   if (Array.isArray(a) && Array.isArray(b)) {
     return a.length === b.length && a.every((item, index) => equal(item, b[index]));
   }

@@ -1,3 +1,4 @@
+import { isDeeper } from "../lib/is-deeper.ts";
 import { isObject } from "../lib/is-object.ts";
 import type { Verdict } from "./verdict.ts";
 
@@ -54,7 +55,8 @@ function sorted(value: unknown): unknown {
 
 function jsonOrNull(text: string): unknown {
   try {
-    return JSON.parse(text);
+    const value = JSON.parse(text);
+    return isDeeper(value) ? null : value;
   } catch {
     return null;
   }

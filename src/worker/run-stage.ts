@@ -2,6 +2,7 @@ import type { Pace } from "../agent/pace.ts";
 import { PacedDialogue } from "../agent/paced-dialogue.ts";
 import { ServiceError, toErrorBody } from "../errors.ts";
 import type { Message, ToolSchema } from "../inference/engine.ts";
+import { wellFormed } from "../lib/well-formed.ts";
 import type { StageFinished, StartStage } from "../pipeline/messages.ts";
 import type { RolloutOptions } from "../protocol/rollout.ts";
 import { driveAgent } from "../tasks/drive-agent.ts";
@@ -212,7 +213,8 @@ class StageRun {
         if (this.#kind.limitsAreVerdicts && isLimit(error)) return beyond(error);
         throw error;
       });
-    if (verdict.reward >= 0 && verdict.reward <= 1) return { outcome: null, verdict };
+    if (verdict.reward >= 0 && verdict.reward <= 1)
+      return { outcome: null, verdict: wellFormed(verdict) };
     throw new ServiceError("verifier_failed", `the verifier gave ${verdict.reward} as a reward`);
   }
 }

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
+import { httpPost } from "../../src/lib/http-post.ts";
 import { networkOf, resolveAllowed } from "../../src/lib/network.ts";
-import { pinnedPost } from "../../src/lib/pinned-post.ts";
 import { Callbacks } from "../../src/pipeline/callbacks.ts";
 import { Store } from "../../src/store/store.ts";
 import { createLog } from "../../src/telemetry/log.ts";
@@ -37,7 +37,8 @@ function setup(statuses: number[] = []) {
       async post(text, headers, body) {
         const url = new URL(text);
         const address = await resolveAllowed(url, ["loopback"]);
-        return pinnedPost({ url, address, headers, body, timeoutMs: 5000 });
+        const sent = { url, address, headers, body, maxReplyBytes: 0 };
+        return (await httpPost(sent, AbortSignal.timeout(5000))).status;
       },
     });
   return {

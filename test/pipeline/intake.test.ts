@@ -17,6 +17,7 @@ function setup(maxQueuedJobs = 100) {
     clock: { nowMs: () => 1000 },
     settings: { maxQueuedJobs } as never,
     closed: () => false,
+    joined: () => {},
     tell: ({ id }) => told.push(id),
     operate: (work) =>
       new Promise((resolve, reject) => {

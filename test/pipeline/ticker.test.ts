@@ -101,3 +101,32 @@ test("what comes while the disk works is one commit", async () => {
   await Promise.all(late);
   expect(commits).toBe(before + 1);
 });
+
+test("what each turn of the loop brings waits for what the next one brings, and not for ever", async () => {
+  using dir = tempDir();
+  using store = new Store(dir.path);
+  const commits: number[] = [];
+  let taken = 0;
+  const ticker = new Ticker({
+    store,
+    fillSlots: () => {},
+    send: () => commits.push(taken),
+    onFatal: (error) => {
+      throw error;
+    },
+  });
+  await ticker.operate(() => {});
+  commits.length = 0;
+  const wave = async (left: number): Promise<void> => {
+    const done = ticker.operate(() => taken++);
+    if (left > 1) {
+      await new Promise((resolve) => setImmediate(resolve));
+      await wave(left - 1);
+    }
+    await done;
+  };
+  await wave(16);
+  expect(commits).toEqual([16]);
+  await wave(100);
+  expect([commits.length > 3, commits.at(-1)]).toEqual([true, 116]);
+});

@@ -29,6 +29,10 @@ test("a prompt has the fields of its row, and what a rollout says instead of the
   expect(renderPrompt(texts, changes, fields)).toEqual([
     { role: "user", content: "Mine: 1+1 {{problem}} $&" },
   ]);
+  const everyObjects = { user_prompt: "{{constructor}} {{toString}}" };
+  expect(renderPrompt(texts, everyObjects, fields).at(-1)?.content).toBe(
+    "{{constructor}} {{toString}}",
+  );
 });
 
 test("the rollout's rules win over the service's, and those over the kind's", async () => {

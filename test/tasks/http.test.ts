@@ -162,6 +162,20 @@ describe("an address in a row", () => {
     expect(await refusal("file:///etc/passwd", ["file:///etc"])).toEqual(REFUSED);
   });
 
+  test("is not left by the name of a tool", async () => {
+    const named = (name: string) => () =>
+      http.parse({
+        ...ROW,
+        verifier: { url: "http://h:1/a", protocol: "nemo_gym" },
+        responses_create_params: { input: "x", tools: [{ name }] },
+      });
+    for (const name of ["..", ".", "a/b", ""]) {
+      const field = "instance.responses_create_params.tools[0].name";
+      expect(await failureOf(named(name))).toMatchObject({ code: "invalid_field", field });
+    }
+    expect(named("a.b")).not.toThrow();
+  });
+
   test("is not needed where the operator has reward servers, and missed where not", async () => {
     const instance = http.parse(ROW);
     expect(http.sandboxes(instance, settingsOf({ rewardServers: ["http://h"] })).agent).toBe(false);

@@ -45,6 +45,7 @@ describe("by mode, a message chooses the right option (1), another (0) or none (
     ["gpqa", "Answer: A, so \\boxed{B}", 1],
     ["gpqa", "Answer: A\nno, Answer: B", 1],
     ["gpqa", "\\boxed{5}\nAnswer: C", 0],
+    ["gpqa", "İİ Answer: B", 1],
   ])("%s: %j gives %p", (mode, message, expected) => {
     expect(grade(mode, message)).toBe(expected);
   });

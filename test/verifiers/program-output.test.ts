@@ -40,6 +40,7 @@ test("values are compared as JSON, and one that is wrapped in a list by itself",
   expect(sameValue(0.1 + 0.2, 0.3)).toBe(true);
   expect(sameValue([0, 1], [[0, 1]])).toBe(true);
   expect(sameValue({ a: 1, b: null }, { b: null, a: 1 })).toBe(true);
+  expect(sameValue(10n ** 16n, 1e16)).toBe(true);
   for (const [got, wanted] of [
     [1, true],
     [1, "1"],
@@ -52,6 +53,7 @@ test("values are compared as JSON, and one that is wrapped in a list by itself",
     [{}, []],
     [{ a: 1 }, { b: 1 }],
     [2 ** 52, 2 ** 52 + 1],
+    [2n ** 53n, 2n ** 53n + 1n],
   ]) {
     expect(sameValue(got, wanted)).toBe(false);
   }

@@ -22,6 +22,11 @@ test.each([
   expect([verdict.reward, verdict.rule]).toEqual([reward, rule]);
 });
 
+test("a call with arguments too deep within each other is a wrong one, not the verifier's failure", () => {
+  const deep = `{"a": ${"[".repeat(90_000)}${"]".repeat(90_000)}}`;
+  expect(gradeToolCalls([{ ...ADD, arguments: deep }], EXPECTED).reward).toBe(0);
+});
+
 test("no call where none is expected is right", () => {
   expect(gradeToolCalls([], []).reward).toBe(1);
 });

@@ -201,6 +201,15 @@ describe("EVAL", () => {
     ]);
   });
 
+  test("what is told of a verdict or failure holds no half of a character", async () => {
+    const half = "a\ud83d";
+    const evaluate = async () => ({ reward: 1, rule: "r", reason: half, details: { log: [half] } });
+    using _ = replaced(echo, "evaluate", evaluate);
+    const { verdict } = await setup().run(startOf("eval", ECHO));
+    expect(verdict).toMatchObject({ reason: "a\ufffd", details: { log: ["a\ufffd"] } });
+    expect(new ServiceError("verifier_failed", half).toBody().message).toBe("a\ufffd");
+  });
+
   test.each([0, 1])("a reward of %p is in range", async (reward) => {
     const instance = JSON.stringify({ data_source: "echo", reward });
     const { verdict, error } = await setup().run(startOf("eval", { ...ECHO, instance }));

@@ -1,3 +1,4 @@
+import { MAX_JSON_DEPTH } from "../../lib/is-deeper.ts";
 import { TestsUnreadable } from "./tests-unreadable.ts";
 
 /** Nodes of lists and trees, as the driver makes them of a list of their values. */
@@ -32,6 +33,7 @@ type Call = { callee: string; args: unknown[]; keywords: Record<string, unknown>
 class PythonReader {
   readonly #text: string;
   #at = 0;
+  #depth = 0;
 
   constructor(text: string) {
     this.#text = text;
@@ -73,6 +75,13 @@ class PythonReader {
   }
 
   #value(): unknown {
+    if (++this.#depth > MAX_JSON_DEPTH) throw this.#unreadable();
+    const value = this.#valueAtDepth();
+    this.#depth--;
+    return value;
+  }
+
+  #valueAtDepth(): unknown {
     switch (this.#next()) {
       case "[":
         return this.#items("[", "]");
@@ -85,7 +94,7 @@ class PythonReader {
         return this.#string();
     }
     const number = this.#match(/([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)/iy);
-    if (number !== undefined) return Number(number);
+    if (number !== undefined) return wholeOrFloat(number);
     const word = this.#word();
     if (word === "None") return null;
     if (word === "True" || word === "False") return word === "True";
@@ -162,6 +171,14 @@ class PythonReader {
     const shown = JSON.stringify(this.#text.trim().slice(0, 120));
     return new TestsUnreadable(`what is asserted can't be read: ${shown}`);
   }
+}
+
+/** Whole numbers keep all their digits. */
+function wholeOrFloat(text: string): number | bigint {
+  const value = Number(text);
+  return Number.isSafeInteger(value) || !/^[+-]?\d{1,4300}$/.test(text)
+    ? value
+    : BigInt(text.replace("+", ""));
 }
 
 /** As the driver writes a node that a function returns: its values, without what is missing at the end. */

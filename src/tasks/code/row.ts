@@ -1,8 +1,9 @@
 import { z } from "zod";
 import { ServiceError } from "../../errors.ts";
+import { exactJson } from "../../lib/exact-json.ts";
 import { fromJsonText } from "../from-json-text.ts";
 import { parseRow } from "../parse-row.ts";
-import { promptSchema, promptText } from "../problem.ts";
+import { promptSchema, promptText, withoutEnd } from "../problem.ts";
 import { type CodeTest, readTests } from "./tests.ts";
 import { TestsUnreadable } from "./tests-unreadable.ts";
 
@@ -63,7 +64,7 @@ export function parseCodeRow(raw: Record<string, unknown>): CodeInstance {
 
 /** Datasets append this for models without tools; here the prompt says it in its own words. */
 const SUFFIX =
-  /\s*Write Python code to solve the problem\. Present the code in\s*```python\s*Your code\s*```\s*at the end\.?\s*$/;
+  /Write Python code to solve the problem\. Present the code in\s*```python\s*Your code\s*```\s*at the end\.?$/;
 
 function problemOf(row: Row): string {
   const asked = row.prompt ?? row.responses_create_params?.input;
@@ -73,7 +74,7 @@ function problemOf(row: Row): string {
     throw new ServiceError("invalid_field", message, { field: "instance.prompt" });
   }
   const starter = row.starter_code?.trim();
-  const problem = text.replace(SUFFIX, "");
+  const problem = withoutEnd(text, SUFFIX);
   return starter ? `${problem}\n\nBegin with this code:\n\n${starter}` : problem;
 }
 
@@ -114,6 +115,6 @@ function inField<T>(name: string, work: () => T): T {
 function longest(tests: CodeTest[], count: number): CodeTest[] {
   if (tests.length <= count) return tests;
   const length = (test: CodeTest) =>
-    test.kind === "stdin" ? test.input.length : JSON.stringify(test.args).length;
+    test.kind === "stdin" ? test.input.length : exactJson(test.args).length;
   return tests.toSorted((a, b) => length(b) - length(a)).slice(0, count);
 }

@@ -1,3 +1,4 @@
+import { exactJson, parseExactJson } from "../../lib/exact-json.ts";
 import type { ExecResult, Sandbox } from "../../sandbox/sandbox.ts";
 import { sameOutput, sameValue } from "../../verifiers/program-output.ts";
 import type { CodeTest } from "./tests.ts";
@@ -31,20 +32,20 @@ export async function runTest(
   limits: ProcessLimits,
   signal: AbortSignal,
 ): Promise<{ result: TestResult; stderr: string }> {
-  const stdin = test.kind === "stdin" ? test.input : JSON.stringify(test.args);
+  const stdin = test.kind === "stdin" ? test.input : exactJson(test.args);
   const mode = test.kind === "stdin" ? ["stdin", SOLUTION] : ["call", SOLUTION, test.name];
   const run = await sandbox.exec(limited(limits, mode), {
     cwd: FOLDER,
     stdin: stdin.endsWith("\n") ? stdin : `${stdin}\n`,
     timeoutMs: Math.max(1, Math.min(PATIENCE * limits.testTimeoutMs, limits.leftMs)),
-    maxOutputBytes: Math.max(MIN_OUTPUT_BYTES, 2 * expectedText(test).length),
+    maxOutputBytes: Math.max(MIN_OUTPUT_BYTES, 2 * Buffer.byteLength(expectedText(test))),
     signal,
   });
   return { result: resultOf(test, run, limits), stderr: run.stderr };
 }
 
 function expectedText(test: CodeTest): string {
-  return test.kind === "stdin" ? test.expected : (JSON.stringify(test.expected) ?? "");
+  return test.kind === "stdin" ? test.expected : (exactJson(test.expected) ?? "");
 }
 
 /** `ulimit` counts CPU time in seconds and memory in KiB; a solution can lower its limits only. */
@@ -61,7 +62,7 @@ function resultOf(test: CodeTest, run: ExecResult, { tolerance }: ProcessLimits)
   if (test.kind === "stdin")
     return sameOutput(run.stdout, test.expected, tolerance) ? "passed" : "wrong";
   try {
-    return sameValue(JSON.parse(run.stdout), test.expected) ? "passed" : "wrong";
+    return sameValue(parseExactJson(run.stdout), test.expected) ? "passed" : "wrong";
   } catch {
     return "output";
   }

@@ -1,6 +1,7 @@
 import { inflateSync } from "node:zlib";
+import { exactJson, parseExactJson } from "../../lib/exact-json.ts";
 import { isObject } from "../../lib/is-object.ts";
-import { fromJsonText } from "../from-json-text.ts";
+import { fromExactJsonText } from "../from-json-text.ts";
 import { assertedCalls } from "./python-calls.ts";
 import { TestsUnreadable } from "./tests-unreadable.ts";
 
@@ -24,7 +25,7 @@ export type CodeTest =
  * @throws TestsUnreadable
  */
 export function readTests(value: unknown, name: string | null): CodeTest[] {
-  const tests = fromJsonText(typeof value === "string" ? unpacked(value) : value);
+  const tests = fromExactJsonText(typeof value === "string" ? unpacked(value) : value);
   if (Array.isArray(tests)) return tests.map((test, index) => fromPair(test, index, name));
   if (!isObject(tests)) throw new TestsUnreadable("there is no list of tests");
   const { inputs, outputs, fn_name, functional } = tests;
@@ -62,7 +63,7 @@ function makeTest(input: unknown, output: unknown, name: string | null): CodeTes
 /** Some sets write the lines of a text as a list. */
 function asText(value: unknown): string {
   if (Array.isArray(value)) return value.map(asText).join("\n");
-  return typeof value === "string" ? value : JSON.stringify(value);
+  return typeof value === "string" ? value : exactJson(value);
 }
 
 /** One argument per line. */
@@ -76,7 +77,7 @@ function linesOfJson(text: string): unknown[] {
 function jsonOrText(value: unknown): unknown {
   if (typeof value !== "string") return value;
   try {
-    return JSON.parse(value);
+    return parseExactJson(value);
   } catch {
     return value;
   }

@@ -36,7 +36,8 @@ export async function verify(
     return { reward: passed ? 1 : 0, rule: passed ? "exit_zero" : "exit_nonzero", reason, details };
   }
   const text = from === "file" ? await readReward(sandbox, reward_file ?? "", log, signal) : log;
-  const last = text.trimEnd().split("\n").at(-1)?.trim() ?? "";
+  const trimmed = text.trimEnd();
+  const last = trimmed.slice(trimmed.lastIndexOf("\n") + 1).trim();
   const reward = numberOf(from === "file" ? text.trim() : last);
   if (reward === null) throw failed(`it gave no number but "${last.slice(0, 200)}"`, log);
   return { reward, rule: `command_${from}`, reason: `The verifier gave ${reward}.`, details };

@@ -2,6 +2,7 @@ import { ServiceError } from "../../errors.ts";
 import type { Sandbox } from "../../sandbox/sandbox.ts";
 import type { Outcome } from "../../trajectory/record.ts";
 import { putArtefacts, takeArtefacts } from "../command/artefacts.ts";
+import { needSandbox } from "../need-sandbox.ts";
 import { fillImageTemplate } from "../sandbox-plan.ts";
 import type { TaskKind } from "../task-kind.ts";
 import { type HarborInstance, parseHarborRow } from "./row.ts";
@@ -25,7 +26,7 @@ export const harbor: TaskKind<HarborInstance> = {
   }),
 
   async init({ workdir }, sandbox, signal) {
-    await required(sandbox).exec(["mkdir", "-p", workdir], { ...SHORT, signal });
+    await needSandbox(sandbox).exec(["mkdir", "-p", workdir], { ...SHORT, signal });
   },
 
   async run({ instruction, workdir, artefacts }, context) {
@@ -39,7 +40,7 @@ export const harbor: TaskKind<HarborInstance> = {
     const { turns } = context.recorder;
     const outcome: Outcome = { stop_reason: stopReason, final_message: finalMessage, turns };
     if (!artefacts) return outcome;
-    const sandbox = required(context.sandbox);
+    const sandbox = needSandbox(context.sandbox);
     return { ...outcome, ...(await takeArtefacts(sandbox, artefacts, context.signal)) };
   },
 
@@ -54,7 +55,7 @@ export const harbor: TaskKind<HarborInstance> = {
   },
 
   async evaluate(instance, outcome, { sandbox, signal }) {
-    const inside = required(sandbox);
+    const inside = needSandbox(sandbox);
     const golden = (outcome.state as { golden?: unknown } | undefined)?.golden;
     if (golden === "solution") await solve(instance, inside, signal);
     else if (instance.artefacts) await putArtefacts(inside, outcome.files ?? [], signal);
@@ -73,9 +74,4 @@ async function solve(
   const script = 'mkdir -p "$1" && cd "$1" && bash /solution/solve.sh';
   const options = { cwd: "/", timeoutMs, maxOutputBytes: 10_000, signal };
   await sandbox.exec(["bash", "-c", script, "solve", workdir], options);
-}
-
-function required(sandbox: Sandbox | null): Sandbox {
-  if (sandbox) return sandbox;
-  throw new Error("a harbor job came without its sandbox");
 }

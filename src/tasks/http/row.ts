@@ -7,7 +7,8 @@ import { parseRow } from "../parse-row.ts";
 import { promptMessages, promptSchema } from "../problem.ts";
 
 const functionSchema = z.looseObject({
-  name: z.string().min(1),
+  /** Also the last part of the address that the tool is called at, which must not lead out of the server's. */
+  name: z.string().regex(/^(?!\.{1,2}$)[^/]+$/, "must be a name, not a path"),
   description: z.string().nullish(),
   parameters: z.record(z.string(), z.unknown()).nullish(),
 });

@@ -3,7 +3,7 @@ import { ServiceError } from "../../errors.ts";
 import { lastBoxed } from "../../verifiers/boxed.ts";
 import { fromJsonText } from "../from-json-text.ts";
 import { parseRow } from "../parse-row.ts";
-import { promptSchema, promptText } from "../problem.ts";
+import { promptSchema, promptText, withoutEnd } from "../problem.ts";
 
 const truth = z.union([z.string(), z.number()]).transform(String);
 // Not JSON text: "[1, 2]" is an interval, not two accepted answers.
@@ -33,18 +33,19 @@ export type MathInstance = {
   truths: string[];
 };
 
-/** Datasets add this for models without tools; here the prompt says it in its own words. */
-const ASKED_ELSEWHERE = [
-  /\s*Let's think step by step and output the final answer (?:within \\boxed\{\}|after "####")\.?\s*$/,
-  /^Solve the following math problem step by step\. The last line of your response should be of the form Answer: \$Answer \(without quotes\) where \$Answer is the answer to the problem\.\s*/,
-  /\s*Remember to put your answer on its own line after "Answer:"\.?\s*$/,
+/** Datasets add these for models without tools; here the prompt says it in its own words. */
+const BEFORE =
+  /^Solve the following math problem step by step\. The last line of your response should be of the form Answer: \$Answer \(without quotes\) where \$Answer is the answer to the problem\.\s*/;
+const BEHIND = [
+  /Let's think step by step and output the final answer (?:within \\boxed\{\}|after "####")\.?$/,
+  /Remember to put your answer on its own line after "Answer:"\.?$/,
 ];
 
 export function parseMathRow(raw: Record<string, unknown>): MathInstance {
   const row = parseRow(rowSchema, raw);
   const asked = row.prompt ?? row.problem ?? row.responses_create_params?.input ?? row.question;
   if (!asked) throw missing("prompt", "problem and question");
-  const problem = ASKED_ELSEWHERE.reduce((text, part) => text.replace(part, ""), promptText(asked));
+  const problem = BEHIND.reduce(withoutEnd, promptText(asked).replace(BEFORE, ""));
   return { problem, truths: truthsOf(row) };
 }
 
@@ -60,7 +61,9 @@ function truthsOf(row: Row): string[] {
 
 /** GSM8K writes the way to an answer before it. */
 function endOfWorking(text: string): string | null {
-  return /(?:^|\n)#### *(.+?)\s*$/.exec(text)?.[1] ?? null;
+  const trimmed = text.trimEnd();
+  const line = trimmed.slice(trimmed.lastIndexOf("\n") + 1);
+  return (line.startsWith("####") && line.slice("####".length).trim()) || null;
 }
 
 function missing(name: string, others: string): ServiceError {

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { ServiceError } from "../../../src/errors.ts";
 import type { Sandbox } from "../../../src/sandbox/sandbox.ts";
 import { gradeCode } from "../../../src/tasks/code/grade.ts";
+import { parseCodeRow } from "../../../src/tasks/code/row.ts";
 import type { CodeTest } from "../../../src/tasks/code/tests.ts";
 import { type Bundle, setup } from "../../sandbox/setup.ts";
 import { failureOf } from "../../support/failure.ts";
@@ -64,6 +65,18 @@ describe("a solution", () => {
     expect(await ruleOf(method, CALLS)).toEqual([1, "all_tests_passed"]);
     expect(await ruleOf("def other(xs): return 1", CALLS)).toEqual([0, "test_error"]);
     expect(await ruleOf("def pairs(xs): return [[2, 1], 3]", CALLS)).toEqual([0, "test_wrong"]);
+  });
+
+  test("is given and compared by every digit of whole numbers that a double can't hold", async () => {
+    const big = "9007199254740993";
+    const tests = parseCodeRow({
+      data_source: "code",
+      prompt: "Add one.",
+      tests: [{ input: big, output: "9007199254740994", type: "function_call", fn_name: "f" }],
+    }).tests;
+    expect(await ruleOf("def f(x): return x + 1", tests)).toEqual([1, "all_tests_passed"]);
+    expect(await ruleOf("def f(x): return x + 2", tests)).toEqual([0, "test_wrong"]);
+    expect(await ruleOf("def f(x): return x", tests)).toEqual([0, "test_wrong"]);
   });
 
   test("gets arguments by name, and LeetCode's lists and trees as what they are there", async () => {

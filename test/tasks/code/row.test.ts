@@ -24,6 +24,36 @@ function pickled(text: string): string {
 }
 
 describe("the tests of a row", () => {
+  test("keep every digit of a whole number, written as JSON or as Python", () => {
+    const functional = `def check(candidate):
+    assert candidate(n = 9007199254740993) == -12345678901234567890
+
+check(Solution().f)
+`;
+    const call = { kind: "call", name: "f", expected: -12345678901234567890n } as const;
+    expect(testsOf({ tests: { functional } })).toEqual([
+      { ...call, args: { n: 9007199254740993n } },
+    ]);
+    const json =
+      '{"fn_name": "f", "inputs": [[9007199254740993]], "outputs": [-12345678901234567890]}';
+    expect(testsOf({ tests: json })).toEqual([{ ...call, args: [9007199254740993n] }]);
+  });
+
+  test.each(["[", "list_node("])(
+    "that lie too deep within each other are refused: %s",
+    async (open) => {
+      const functional = `def check(candidate):
+    assert candidate(${open.repeat(200_000)}) == 1
+
+check(f)
+`;
+      const refused = await failureOf(() => testsOf({ tests: { functional } }));
+      expect([refused.code, refused.field]).toEqual(["invalid_field", "instance.tests"]);
+      const deep = `{"inputs": [${"[".repeat(200_000)}${"]".repeat(200_000)}], "outputs": ["1"]}`;
+      expect((await failureOf(() => testsOf({ tests: deep }))).code).toBe("invalid_field");
+    },
+  );
+
   test.each([
     ["DeepCoder, PrimeIntellect", [{ type: "stdin_stdout", input: "1 2\n", output: "3" }], STDIN],
     ["DeepCoder, TACO", { inputs: ["1 2\n"], outputs: ["3"] }, STDIN],

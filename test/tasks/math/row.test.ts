@@ -125,6 +125,18 @@ describe("the suffix that datasets append for models without tools", () => {
   });
 });
 
+test("a long row of blanks costs time that grows with its length only", () => {
+  const blanks = " ".repeat(300_000);
+  const began = process.cpuUsage();
+  const { problem } = parseMathRow({
+    problem: `a${blanks}b`,
+    answer: `#### ${blanks}b${blanks}c`,
+  });
+  const { user } = process.cpuUsage(began);
+  expect(problem).toEndWith(" b");
+  expect(user / 1e6).toBeLessThan(2);
+});
+
 describe("a row that is wrong is refused at its field", () => {
   const truth = { reward_model: { ground_truth: "2" } };
   const cases: [row: Record<string, unknown>, field: string | RegExp][] = [

@@ -1,8 +1,5 @@
-import { isDeeperThan } from "../../../lib/json-depth.ts";
+import { isDeeper } from "../../../lib/is-deeper.ts";
 import type { CallStatus, ParsedCall } from "./dialect.ts";
-
-/** No tool's arguments are as deep. */
-const MAX_DEPTH = 500;
 
 type Parsed = Pick<ParsedCall, "status" | "name" | "arguments" | "id">;
 
@@ -40,10 +37,10 @@ function argumentsOf(value: unknown): string | null {
 }
 
 function parseObject(text: string): Record<string, unknown> | null {
-  if (isDeeperThan(MAX_DEPTH, text)) return null;
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value !== "object" || value === null || Array.isArray(value)) return null;
+    if (isDeeper(value)) return null;
     return value as Record<string, unknown>;
   } catch {
     return null;
