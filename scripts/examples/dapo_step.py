@@ -10,6 +10,7 @@ the goal is reached; what is unfinished then goes on in the next step, under the
 import argparse
 import json
 import os
+import sys
 
 from rolloutd import Client, Group
 
@@ -46,8 +47,13 @@ def main() -> None:
                 "sampling": {"temperature": 1.0},
             }
             batch = client.batch(request)
-            groups = list(batch.groups(advantages="dapo"))
-            print(json.dumps({"step": step, "groups": len(groups), "tokens": update(groups)}))
+            groups = []
+            for group in batch.groups(advantages="dapo"):
+                groups.append(group)
+                told = f"step {step}: group {len(groups)} of {args.groups}: rewards {group.rewards}"
+                print(told, file=sys.stderr, flush=True)
+            line = {"step": step, "groups": len(groups), "tokens": update(groups)}
+            print(json.dumps(line), flush=True)
             # with client.new_weights(step + 1): push the weights to the engines
 
 

@@ -3,14 +3,16 @@
     rolloutd client python > rolloutd.py
     python plain_loop.py rows.jsonl --steps 10
 
-`update` is where your optimiser goes; here it counts what it would train on.
+`update` is where your optimiser goes; here it counts what it would train on. One line of JSON a step goes to
+standard output, what happens meanwhile to standard error.
 """
 
 import argparse
+import asyncio
 import json
-from concurrent.futures import ThreadPoolExecutor
+import sys
 
-from rolloutd import Client, Group
+from rolloutd import AsyncClient, Group
 
 
 def update(groups: "list[Group]") -> dict:
@@ -27,7 +29,24 @@ def update(groups: "list[Group]") -> dict:
     return {"sampled_tokens": sampled, "weighted_tokens": round(weighted, 3)}
 
 
-def main() -> None:
+def say(step: int, what: str) -> None:
+    print(f"step {step}: {what}", file=sys.stderr, flush=True)
+
+
+async def rollouts_of(step: int, client: AsyncClient, requests: "list[dict]") -> "list[Group]":
+    """The groups that can be trained on, once all have ended."""
+    whole = []
+    runs = [client.run_group(request, advantages="rloo") for request in requests]
+    for ended, run in enumerate(asyncio.as_completed(runs), 1):
+        group = await run
+        what = f"rewards {group.rewards}" if group.complete else group.raw["error"]["message"]
+        say(step, f"group {ended} of {len(runs)}: {what}")
+        if group.complete:
+            whole.append(group)
+    return whole
+
+
+async def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("rows", help="JSONL, one instance per line")
     parser.add_argument("--server", default=None)
@@ -37,22 +56,21 @@ def main() -> None:
     args = parser.parse_args()
     with open(args.rows, encoding="utf-8") as file:
         rows = [json.loads(line) for line in file if line.strip()]
-    with Client(args.server) as client, ThreadPoolExecutor(args.rows_per_step) as threads:
+    # Ctrl-C ends the tasks that wait, and with them their groups.
+    async with AsyncClient(args.server) as client:
         for step in range(args.steps):
             start = step * args.rows_per_step
             chosen = [rows[(start + at) % len(rows)] for at in range(args.rows_per_step)]
-            requests = [
-                {"instance": row, "num_samples": args.group_size, "sampling": {"temperature": 1.0}}
-                for row in chosen
-            ]
-            groups = list(threads.map(lambda request: client.run_group(request, "rloo"), requests))
-            whole = [group for group in groups if group.complete]
-            rewards = [reward for group in whole for reward in group.rewards]
+            common = {"num_samples": args.group_size, "sampling": {"temperature": 1.0}}
+            say(step, f"{len(chosen)} groups of {args.group_size} rollouts")
+            requests = [{"instance": row, **common} for row in chosen]
+            groups = await rollouts_of(step, client, requests)
+            rewards = [reward for group in groups for reward in group.rewards]
             mean = sum(rewards) / len(rewards) if rewards else None
-            broken = len(groups) - len(whole)
-            print(json.dumps({"step": step, "mean": mean, "broken": broken, **update(whole)}))
-            # with client.new_weights(step + 1): push the weights to the engines
+            line = {"step": step, "mean": mean, "broken": len(chosen) - len(groups)}
+            print(json.dumps({**line, **update(groups)}), flush=True)
+            # async with client.new_weights(step + 1): push the weights to the engines
 
 
 if __name__ == "__main__":
-    main()
+    asyncio.run(main())

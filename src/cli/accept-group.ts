@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from "node:crypto";
 import { ServiceError } from "../errors.ts";
-import { rulesOf } from "../jobs/group.ts";
+import { createGroup, type GroupPlan, isInformative, rulesOf } from "../jobs/group.ts";
 import type { GroupSubmission } from "../pipeline/group-parts.ts";
 import type { BatchSubmission } from "../pipeline/live-batch.ts";
 import type { Submission } from "../pipeline/parts.ts";
@@ -20,8 +20,7 @@ type AcceptGroup = (request: GroupRequest, client: string) => GroupSubmission;
 export function acceptGroupWith(accept: (request: RolloutRequest) => Submission): AcceptGroup {
   return ({ id, ...body }, client) => {
     const { plan, rollout } = splitGroup(body);
-    // A rule that can't be read is refused here, with its field.
-    rulesOf(plan);
+    checkRule(plan);
     const { job, row } = accept(rollout);
     const { id: _id, ...jobTemplate } = job;
     const { bodySha256: _sha, instance, ...rowTemplate } = row;
@@ -46,7 +45,11 @@ export function acceptBatchWith(acceptGroup: AcceptGroup, checkSource: (address:
     const { id, ...body } = request;
     const { plan, base } = splitBatch(request);
     // Refused here even where the instances come later.
-    rulesOf(splitGroup({ ...base, instance: { data_source: "none" } }).plan);
+    const group = splitGroup({ ...base, instance: { data_source: "none" } }).plan;
+    checkRule(group);
+    if (plan.maxRollouts !== null && plan.maxRollouts < group.numSamples) {
+      throw tooFewRollouts(group.numSamples);
+    }
     const address = body.source?.file ?? body.source?.url ?? null;
     if (address !== null) {
       checkSource(address);
@@ -89,6 +92,21 @@ export function acceptBatchWith(acceptGroup: AcceptGroup, checkSource: (address:
     return acceptGroup({ ...base, instance }, client);
   };
   return { acceptBatch, acceptInstances, acceptRow };
+}
+
+/** @throws ServiceError `invalid_field` for a rule that can't be read, and one that no group could meet */
+function checkRule(plan: GroupPlan): void {
+  const rules = rulesOf(plan);
+  if (isInformative(createGroup(rules), rules) !== false) return;
+  const message = `informative: no rewards of ${plan.completeAt} rollouts could meet "${plan.informative}"`;
+  const mend = 'ask for more rollouts in a group, or by {"rule": "mean >= 0"} for any';
+  throw new ServiceError("invalid_field", message, { field: "informative", mend });
+}
+
+function tooFewRollouts(numSamples: number): ServiceError {
+  const message = `max_rollouts: one group has ${numSamples} rollouts at once`;
+  const mend = "raise max_rollouts, or lower num_samples";
+  return new ServiceError("invalid_field", message, { field: "max_rollouts", mend });
 }
 
 function thrownAway(unfinished: string): ServiceError {

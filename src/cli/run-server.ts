@@ -1,7 +1,7 @@
-import { mkdtempSync, rmSync } from "node:fs";
 import { createLog } from "../telemetry/log.ts";
 import { ApiClient } from "./api-client.ts";
 import type { CliContext } from "./command.ts";
+import { RunFolder, removeLeftFolders } from "./run-folder.ts";
 import { startService } from "./service.ts";
 import { configFrom } from "./settings.ts";
 
@@ -27,9 +27,8 @@ export async function serverFor(values: Values, context: CliContext) {
     return { client: new ApiClient(values.server), [Symbol.asyncDispose]: async () => {} };
   }
   await using begun = new AsyncDisposableStack();
-  const dataDir = begun.adopt(mkdtempSync(`/var/tmp/rolloutd-run-${process.pid}-`), (folder) =>
-    rmSync(folder, { recursive: true, force: true }),
-  );
+  await removeLeftFolders();
+  const { path: dataDir } = begun.use(new RunFolder());
   const given = [...OWN_SERVER, "config"].map((name) => [name, values[name]]);
   const own = { "data-dir": dataDir, port: "0", "log-level": "warn" };
   const config = configFrom({ ...Object.fromEntries(given), ...own });

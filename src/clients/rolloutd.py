@@ -36,7 +36,7 @@ import urllib.parse
 import uuid
 from dataclasses import dataclass, replace
 from typing import Any, AsyncIterator, Container, Dict, Generator, Iterable, Iterator, List
-from typing import Optional, Tuple, TypeVar, Union
+from typing import Optional, Set, Tuple, TypeVar
 
 try:
     import msgpack  # type: ignore
@@ -489,11 +489,24 @@ def _finished_page(after: int) -> _Operation[Tuple[List[Json], int]]:
     return page["rollouts"], page["next"]
 
 
+def _cancel_all(ids: Iterable[str]) -> _Operation[None]:
+    for rollout_id in ids:
+        # Some were not submitted yet.
+        with contextlib.suppress(RolloutdError):
+            yield from _call("DELETE", f"/v1/rollouts/{_quoted(rollout_id)}")
+
+
 class _Awaited:
     """The rollouts of one submit whose ends have not been seen yet."""
 
-    def __init__(self, submitted: List[Json]) -> None:
-        self.ids = {rollout["id"] for rollout in submitted}
+    def __init__(self) -> None:
+        self.ids: Set[str] = set()
+
+    def named(self, requests: Iterable[Json]) -> Iterator[Json]:
+        for request in requests:
+            whole = _with_id(request)
+            self.ids.add(whole["id"])
+            yield whole
 
     def over(self, rollouts: List[Json]) -> Iterator[Json]:
         """Those among `rollouts` that are over, each once."""
@@ -715,18 +728,24 @@ class Client:
     def run_many(self, requests: Iterable[Json]) -> Iterator[Done]:
         """Submits all, and gives each as it finishes: the first one need not be the first to come back.
 
-        Who leaves the loop early leaves the others running: `cancel_where(label=...)` ends them.
+        Ctrl-C while it waits, and an error, cancel what is unfinished. Who leaves the loop early leaves the others
+        running: `cancel_where(label=...)` ends them.
         """
-        after = self._do(_cursor())
-        page = self.submit_many(requests)
-        awaited = _Awaited(page)
-        # One that was finished before, under the same id, is not in the log behind the cursor.
-        while True:
-            for rollout in awaited.over(page):
-                yield self._done(rollout)
-            if not awaited.ids:
-                return
-            page, after = self._do(_finished_page(after))
+        awaited = _Awaited()
+        try:
+            after = self._do(_cursor())
+            page = self.submit_many(awaited.named(requests))
+            # One that was finished before, under the same id, is not in the log behind the cursor.
+            while True:
+                for rollout in awaited.over(page):
+                    yield self._done(rollout)
+                if not awaited.ids:
+                    return
+                page, after = self._do(_finished_page(after))
+        except (KeyboardInterrupt, RolloutdError):
+            with contextlib.suppress(RolloutdError):
+                self._do(_cancel_all(awaited.ids), patience_s=0.0)
+            raise
 
     def finished(self, after: int = 0) -> Iterator[Tuple[int, Json]]:
         """Every rollout that finishes, in order and for ever, with the cursor to go on from after it."""
@@ -986,15 +1005,20 @@ class AsyncClient:
         return await self._do_or_give_up(_run(request, timeout_s), _give_up(request))
 
     async def run_many(self, requests: Iterable[Json]) -> AsyncIterator[Done]:
-        after = await self._do(_cursor())
-        page = await self.submit_many(requests)
-        awaited = _Awaited(page)
-        while True:
-            for rollout in awaited.over(page):
-                yield await self._done(rollout)
-            if not awaited.ids:
-                return
-            page, after = await self._do(_finished_page(after))
+        awaited = _Awaited()
+        try:
+            after = await self._do(_cursor())
+            page = await self.submit_many(awaited.named(requests))
+            while True:
+                for rollout in awaited.over(page):
+                    yield await self._done(rollout)
+                if not awaited.ids:
+                    return
+                page, after = await self._do(_finished_page(after))
+        except (asyncio.CancelledError, RolloutdError):
+            with contextlib.suppress(RolloutdError, asyncio.TimeoutError):
+                await asyncio.wait_for(self._do(_cancel_all(awaited.ids)), _GIVE_UP_S)
+            raise
 
     async def finished(self, after: int = 0) -> AsyncIterator[Tuple[int, Json]]:
         while True:

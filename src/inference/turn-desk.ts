@@ -78,7 +78,7 @@ export class TurnDesk implements Disposable {
     return this.#granted.size;
   }
 
-  /** @param wake is called when a trajectory that found no backend may find one now */
+  /** @param wake is called when a trajectory that found no backend may find one now, and when the weights are others */
   connect(tell: (message: ToTurn) => void, wake: () => void): void {
     this.#tell = tell;
     this.#wake = wake;
@@ -133,9 +133,13 @@ export class TurnDesk implements Disposable {
     this.plan();
   }
 
-  /** Other weights from now on, also for calls that run. */
-  reweigh(version: string): void {
+  /**
+   * Other weights from now on, also for calls that run; null where nobody knows which. What is too old for them is
+   * seen in the tick that follows.
+   */
+  reweigh(version: string | null): void {
     this.weightVersion = version;
+    this.#wake();
     for (const { key } of this.#granted.values()) this.#tell({ type: "turn_reweighed", ...key });
   }
 

@@ -25,17 +25,35 @@ export class BatchEnds {
 
   /** It has nothing more to begin, and its goal is not reached. */
   exhaust(batch: LiveBatch): void {
-    const { delivered, plan, decided, begun } = batch;
+    this.finish(batch, "exhausted", this.#exhaustion(batch));
+  }
+
+  #exhaustion({ row, delivered, plan, decided, failed, begun }: LiveBatch): ErrorBody {
+    const { store } = this.#parts;
+    const counts = store.batches.groupCounts(row.seq);
+    const wanted = `the goal is ${plan.goal.groups}`;
+    if (counts.length === 0) {
+      const message = `no instance was given and none was left to go on with, and ${wanted}`;
+      return { ...errorBodyOf("batch_exhausted", message), mend: GIVE_MORE };
+    }
     const paused = [...begun.values()].filter(({ complete }) => !complete).length;
-    const rest = paused === 0 ? "" : `; ${paused} have used up what they may do for this batch`;
-    const message = `its instances gave ${delivered} informative groups, the goal is ${plan.goal.groups}; ${decided} groups were decided${rest}`;
+    let ended = 0;
+    for (const { state, count } of counts) if (state === "ended") ended += count;
+    const why = (state: "failed" | "ended") => store.batches.lastError(row.seq, state)?.message;
+    const parts = [
+      `its instances gave ${delivered} informative groups, ${wanted}`,
+      `${decided} groups were decided`,
+      ...(failed > 0 ? [`${failed} failed, the last because: ${why("failed")}`] : []),
+      ...(ended > 0 ? [`${ended} were ended, the last because ${why("ended")}`] : []),
+      ...(paused > 0 ? [`${paused} have used up what they may do for this batch`] : []),
+    ];
     const mend = paused === 0 ? GIVE_MORE : GO_ON;
-    this.finish(batch, "exhausted", { ...errorBodyOf("batch_exhausted", message), mend });
+    return { ...errorBodyOf("batch_exhausted", parts.join("; ")), mend };
   }
 
   /** More of its groups failed than may. */
   giveUp(batch: LiveBatch): void {
-    const last = this.#parts.store.batches.lastFailure(batch.row.seq);
+    const last = this.#parts.store.batches.lastError(batch.row.seq, "failed");
     if (!last) throw new Error(`batch ${batch.row.id} counts failed groups that are not there`);
     const message = `${batch.failed} of its groups failed, the last because: ${last.message}`;
     this.finish(batch, "failed", { ...last, message });
@@ -52,8 +70,13 @@ export class BatchEnds {
       ...(error ? { error: JSON.stringify(error) } : {}),
     });
     const carries = plan.unfinished !== "end" && state !== "cancelled" && state !== "failed";
-    if (!carries) carry.drop(row, state === "cancelled" ? "cancelled" : "ended");
-    else {
+    if (state === "cancelled") carry.drop(row, "cancelled");
+    else if (!carries) {
+      carry.endBegun(row, "ended");
+      // What was read ahead of need is for whoever reads on: nobody else comes back to those lines.
+      if (row.source === null) carry.endWaiting(row, "ended");
+      carry.expireLater({ ...row, ...finished });
+    } else {
       if (plan.unfinished === "restart") for (const seq of begun.keys()) groups.park(seq);
       if (plan.unfinished === "park") for (const seq of begun.keys()) groups.putAside(seq);
       carry.expireLater({ ...row, ...finished });

@@ -92,13 +92,13 @@ export class BatchSteps {
   /** Begins as many groups as there is room for and need of. */
   #begin(batch: LiveBatch, needed: number): void {
     if (batch.waiting === 0) return;
-    const { store, groups, room } = this.#parts;
+    const { store, groups } = this.#parts;
     const { plan } = batch;
     const share = informativeShare(batch, plan.expectedShare);
     const wanted = groupsWanted(plan, needed, [...batch.begun.values()], share);
     if (wanted === 0 || isFullOfPauses(batch, needed, groups)) return;
-    let free = Math.min(room(batch.client), this.#allowed(batch));
-    for (let begun = 0; begun < wanted && free > 0; begun++) {
+    let room = this.#parts.room(batch.client);
+    for (let begun = 0; begun < wanted && room > 0 && this.#fits(batch); begun++) {
       const row = store.batches.waiting(batch.row.seq, 1)[0];
       if (!row) return;
       batch.waiting--;
@@ -107,15 +107,16 @@ export class BatchSteps {
       const place = { seq, position: position ?? 0, startedMs };
       batch.begun.set(seq, { ...place, informative: null, complete: false });
       groups.begin(row);
-      free -= groups.openRollouts(seq);
+      room -= groups.openRollouts(seq);
     }
   }
 
-  #allowed({ plan, begun }: LiveBatch): number {
-    if (plan.maxRollouts === null) return Number.POSITIVE_INFINITY;
+  /** Whether one more group keeps to the number of rollouts that the batch may have at once. */
+  #fits({ plan, begun, groupSize }: LiveBatch): boolean {
+    if (plan.maxRollouts === null) return true;
     let open = 0;
     for (const seq of begun.keys()) open += this.#parts.groups.openRollouts(seq);
-    return plan.maxRollouts - open;
+    return open === 0 || open + groupSize <= plan.maxRollouts;
   }
 }
 

@@ -59,6 +59,8 @@ export class Batches {
       const from = this.#carrier(submission);
       this.#expectRoom(submission.groups.length);
       const source = sourceOf(submission, from);
+      const brings = submission.groups.length > 0 || open || source !== null;
+      if (from && submission.carryFrom !== null && !brings) this.#carry.expectLeft(from);
       const closed = open || source !== null ? 0 : 1;
       const row = store.batches.insert({
         ...{ id, body_sha256: bodySha256, closed, source, series: submission.series },

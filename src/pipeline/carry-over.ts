@@ -4,6 +4,8 @@ import type { BatchParts } from "./live-batch.ts";
 
 type CarryParts = Pick<BatchParts, "store" | "groups" | "clock" | "operate" | "settings">;
 
+const WHY = { ended: "the batch is over", cancelled: "the batch was cancelled" };
+
 /** What batches that are over have left for others. All but the constructor and `stop` inside a tick. */
 export class CarryOver {
   readonly #parts: CarryParts;
@@ -18,14 +20,24 @@ export class CarryOver {
     for (const timer of this.#expiries.values()) clearTimeout(timer);
   }
 
+  /** Ends what a batch has under way. */
+  endBegun(row: BatchRow, state: "ended" | "cancelled"): void {
+    const { store, groups } = this.#parts;
+    const begun = store.batches.begun(row.seq).filter(({ finished_ms }) => finished_ms === null);
+    for (const { seq } of begun) groups.end(seq, state, WHY[state]);
+  }
+
+  /** Ends what a batch has not begun. */
+  endWaiting(row: BatchRow, state: "ended" | "cancelled"): void {
+    const { store, clock } = this.#parts;
+    const error = errorBodyOf(state === "cancelled" ? "cancelled" : "not_needed", WHY[state]);
+    store.batches.endWaiting(row.seq, state, JSON.stringify(error), clock.nowMs());
+  }
+
   /** Ends every group of a batch that is not over. */
   drop(row: BatchRow, state: "ended" | "cancelled"): void {
-    const { store, groups, clock } = this.#parts;
-    const why = state === "cancelled" ? "the batch was cancelled" : "the batch is over";
-    const begun = store.batches.begun(row.seq).filter(({ finished_ms }) => finished_ms === null);
-    for (const { seq } of begun) groups.end(seq, state, why);
-    const error = errorBodyOf(state === "cancelled" ? "cancelled" : "not_needed", why);
-    store.batches.endWaiting(row.seq, state, JSON.stringify(error), clock.nowMs());
+    this.endBegun(row, state);
+    this.endWaiting(row, state);
     clearTimeout(this.#expiries.get(row.seq));
     this.#expiries.delete(row.seq);
   }
@@ -52,6 +64,16 @@ export class CarryOver {
     throw new ServiceError("invalid_field", `batch "${row.id}" is still running`, {
       field,
       mend: "wait for its end, or cancel it",
+    });
+  }
+
+  /** @throws ServiceError `invalid_field` where it has left nothing that another batch could go on with */
+  expectLeft(from: BatchRow): void {
+    if (this.#parts.store.batches.leaves(from.seq)) return;
+    const message = `carry_from: batch "${from.id}" has left nothing to go on with`;
+    throw new ServiceError("invalid_field", message, {
+      field: "carry_from",
+      mend: 'give instances; a batch leaves what is unfinished where it says "unfinished": "keep", and to one other',
     });
   }
 

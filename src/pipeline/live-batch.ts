@@ -45,6 +45,8 @@ export type LiveBatch = {
   row: BatchRow;
   plan: BatchPlan;
   client: string;
+  /** Rollouts of each of its groups. */
+  groupSize: number;
   /** Groups that have not been begun. */
   waiting: number;
   begun: Map<number, BatchGroup>;
@@ -55,12 +57,14 @@ export type LiveBatch = {
   tokens: number;
 };
 
+type BatchOptions = { plan: BatchPlan; client: string; base: { num_samples: number } };
+
 /** A batch as its rows say it stands. */
 export function loadBatch(
   { store, groups }: Pick<BatchParts, "store" | "groups">,
   row: BatchRow,
 ): LiveBatch {
-  const { plan, client } = JSON.parse(row.options) as { plan: BatchPlan; client: string };
+  const { plan, client, base } = JSON.parse(row.options) as BatchOptions;
   const begun = store.batches.begun(row.seq).map((group): [number, BatchGroup] => {
     const { seq, position, informative } = group;
     const place = { seq, position: position ?? 0, startedMs: group.started_ms ?? 0 };
@@ -76,5 +80,6 @@ export function loadBatch(
     if (informative === 1) counts.informative += count;
   }
   const { delivered, tokens } = store.batches.deliveries(row.seq);
-  return { row, plan, client, begun: new Map(begun), ...counts, delivered, tokens };
+  const groupSize = base.num_samples;
+  return { row, plan, client, groupSize, begun: new Map(begun), ...counts, delivered, tokens };
 }

@@ -23,7 +23,7 @@ export interface BackendChooser {
   waitedMs(jobId: string): number;
   /**
    * @param tell reaches the thread that works on a job
-   * @param wake is called when jobs that wait for a backend may find one
+   * @param wake is called when jobs that wait for a backend may find one, and when the weights are others
    */
   connect(tell: (message: ToTurn) => void, wake: () => void): void;
 }

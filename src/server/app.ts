@@ -1,6 +1,6 @@
 import { Hono } from "hono";
-import { ServiceError } from "../errors.ts";
 import { errorResponse } from "./error-response.ts";
+import { answerUnrouted } from "./methods.ts";
 import type { ServerEnv, ServerParts } from "./parts.ts";
 import { backendRoutes } from "./routes/backends.ts";
 import { batchRoutes } from "./routes/batches.ts";
@@ -32,11 +32,7 @@ export function createApp(parts: ServerParts): Hono<ServerEnv> {
   app.route("/v1/events", eventRoutes(parts));
   app.route("/v1/backends", backendRoutes(parts));
   app.route("/v1/weights", weightRoutes(parts));
-  app.notFound((c) => {
-    const message = `there is no ${c.req.method} ${c.req.path}`;
-    const mend = "the routes are listed in the README under HTTP API";
-    return errorResponse(new ServiceError("not_found", message, { field: "path", mend }));
-  });
+  app.notFound((c) => answerUnrouted(app, c.req.method, c.req.path));
   app.onError((error) => errorResponse(error));
   return app;
 }

@@ -44,6 +44,9 @@ const REPLACED = sql<number>`EXISTS (SELECT 1 FROM jobs AS later
 /** Rollouts whose rewards are their group's. */
 const REWARDED = and(eq(jobs.state, "succeeded"), sql`NOT ${REPLACED}`);
 
+/** What another batch may take over: groups that are not over, and informative ones that were not needed. */
+const LEFT = sql`(${groups.finished_ms} IS NULL OR (${groups.informative} = 1 AND ${groups.delivered} IS NULL))`;
+
 /** The batches of the job table. A part of the store: same connection, same transactions. */
 export class BatchStore {
   readonly #db: BunSQLiteDatabase;
@@ -177,11 +180,12 @@ export class BatchStore {
     return { delivered: row?.delivered ?? 0, tokens: row?.tokens ?? 0 };
   }
 
-  lastFailure(seq: number): ErrorBody | null {
+  /** Of the group that came to this end last. */
+  lastError(seq: number, state: "failed" | "ended"): ErrorBody | null {
     const row = this.#db
       .select({ error: groups.error })
       .from(groups)
-      .where(and(eq(groups.batch_seq, seq), eq(groups.state, "failed")))
+      .where(and(eq(groups.batch_seq, seq), eq(groups.state, state)))
       .orderBy(desc(groups.finished_ms))
       .limit(1)
       .get();
@@ -204,10 +208,15 @@ export class BatchStore {
     return this.#db.select({ seq: groups.seq }).from(groups).where(unfinished).get() !== undefined;
   }
 
+  /** Whether there is anything for `adopt`. */
+  leaves(seq: number): boolean {
+    const left = and(eq(groups.batch_seq, seq), LEFT);
+    return this.#db.select({ seq: groups.seq }).from(groups).where(left).get() !== undefined;
+  }
+
   /** Moves what one batch left to another that has no groups yet. */
   adopt(from: number, to: number): void {
-    const left = sql`(${groups.finished_ms} IS NULL OR (${groups.informative} = 1 AND ${groups.delivered} IS NULL))`;
-    const moved = and(eq(groups.batch_seq, from), left);
+    const moved = and(eq(groups.batch_seq, from), LEFT);
     this.#db.update(groups).set({ batch_seq: to }).where(moved).run();
   }
 

@@ -79,20 +79,36 @@ def pickled():
 
 
 def interrupted():
-    """Ctrl-C while a rollout is waited for: it is cancelled, and the client is as good as before."""
+    """Ctrl-C while rollouts are waited for: they are cancelled, and the client is as good as before."""
     client = rolloutd.Client(server)
 
-    def interrupt():
-        # Who has submitted it is in `run`, and no longer before it.
-        while not [one for one in client.list(state="active") if one["id"] == "held"]:
+    def interrupt(rollout_id):
+        # Who has submitted it waits for it, and is no longer before that.
+        while not [one for one in client.list(state="active") if one["id"] == rollout_id]:
             time.sleep(0.01)
         signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
 
-    threading.Thread(target=interrupt).start()
+    def state_after(rollout_id, wait):
+        threading.Thread(target=interrupt, args=[rollout_id]).start()
+        try:
+            wait({"id": rollout_id, **echo(run_ms=600_000)})
+        except KeyboardInterrupt:
+            return client.wait(rollout_id, timeout_s=30)["state"]
+
+    one = state_after("held", client.run)
+    many = state_after("held-too", lambda request: list(client.run_many([request])))
+    return [one, many, rewards(client, 0.5, 1) == {0.5}]
+
+
+def refused_half_way():
+    """What was submitted before the service refused the rest does not run on unseen."""
+    client = rolloutd.Client(server)
+    rolloutd._BATCH_BYTES = 1
+    requests = [{"id": "first", **echo(run_ms=600_000)}, {"instance": {"data_source": "none"}}]
     try:
-        client.run({"id": "held", **echo(run_ms=600_000)})
-    except KeyboardInterrupt:
-        return [client.wait("held", timeout_s=30)["state"], rewards(client, 0.5, 1) == {0.5}]
+        list(client.run_many(requests))
+    except rolloutd.RolloutdError as error:
+        return [error.code, client.wait("first", timeout_s=30)["state"]]
 
 
 def cancelled_group():
@@ -237,6 +253,7 @@ def syntax():
 
 checks = [
     *(forked, forked_from_a_loop, one_loop_after_another, pickled, interrupted, cancelled_group),
+    refused_half_way,
     *(cancelled_at_once, many_at_once, left_early, submits, closed_meanwhile, syntax),
 ]
 print(json.dumps({check.__name__: check() for check in checks}))

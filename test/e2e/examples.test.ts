@@ -30,11 +30,11 @@ async function setup() {
   await Bun.write(dir.file("client/rolloutd.py"), stdout);
   return {
     socket: service.socket,
-    /** What a script printed, line by line. */
-    async printed(script: string, args: string[]): Promise<unknown[]> {
+    /** What a script printed, line by line, having said `told` meanwhile. */
+    async printed(script: string, args: string[], told: RegExp = /^$/): Promise<unknown[]> {
       const path = [dir.file("client"), EXAMPLES, STANDINS];
       const finished = await python([script, ...args], path);
-      expect([finished.exitCode, finished.stderr]).toEqual([0, ""]);
+      expect([finished.exitCode, finished.stderr]).toEqual([0, expect.stringMatching(told)]);
       const lines = finished.stdout.trim().split("\n");
       return lines.map((line) => JSON.parse(line));
     },
@@ -57,21 +57,22 @@ const reasoning = (row: object) => ({ ...row, data_source: "reasoning", verifier
 describe("the trainers' sides in scripts/examples, against the simulated engine", () => {
   test("the plain loop trains on groups with their advantages", async () => {
     await using t = await setup();
-    const rows = await t.rows(ROWS.map(reasoning));
-    const size = ["--group-size", "2", "--rows-per-step", "2"];
-    const [step] = await t.printed(`${EXAMPLES}/plain_loop.py`, [
-      ...[rows, "--server", t.socket, ...size],
-    ]);
-    expect(step).toMatchObject({ step: 0, mean: 0.25, broken: 0 });
+    const rows = await t.rows([...ROWS, BROKEN].map(reasoning));
+    const size = ["--group-size", "2", "--rows-per-step", "3"];
+    const told =
+      /^step 0: 3 groups of 2 rollouts\n(step 0: group \d of 3: (rewards \[[01], [01]\]|.* no scripted policy .*)\n){3}$/;
+    const args = [rows, "--server", t.socket, ...size];
+    const [step] = await t.printed(`${EXAMPLES}/plain_loop.py`, args, told);
+    expect(step).toMatchObject({ step: 0, mean: 0.25, broken: 1 });
   });
 
   test("a step of DAPO gets so many informative groups, and the next one goes on from it", async () => {
     await using t = await setup();
     const rows = await t.rows([...ROWS, ...ROWS].map(reasoning));
     const wanted = ["--groups", "1", "--group-size", "2", "--steps", "2"];
-    const steps = await t.printed(`${EXAMPLES}/dapo_step.py`, [
-      ...[rows, "--server", t.socket, ...wanted],
-    ]);
+    const args = [rows, "--server", t.socket, ...wanted];
+    const told = /^(step [01]: group 1 of 1: rewards \[[01], [01]\]\n){2}$/;
+    const steps = await t.printed(`${EXAMPLES}/dapo_step.py`, args, told);
     expect(steps).toEqual([0, 1].map((step) => ({ step, groups: 1, tokens: expect.any(Number) })));
   });
 

@@ -67,8 +67,12 @@ describe("NeMo Gym's routes, as its clients use them", () => {
     expect(Bun.YAML.parse(yaml)).toEqual({
       rolloutd: { responses_api_agents: { rolloutd: { host: "127.0.0.1", port: Number(port) } } },
     });
-    const [instance] = (await (await t.send("/server_instances")).json()) as object[];
+    const [instance] = (await (await t.send("/server_instances")).json()) as {
+      start_time: number;
+    }[];
     expect(instance).toMatchObject({ name: "rolloutd", url: t.service.url });
+    const age_s = Date.now() / 1000 - (instance?.start_time ?? 0);
+    expect(age_s > 0 && age_s < 60).toBe(true);
   });
 
   test("answer rows with rewards, tokens that a sample can be made of, and metrics", async () => {

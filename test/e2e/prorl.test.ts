@@ -78,7 +78,8 @@ describe("ProRL's routes, as its clients use them", () => {
     expect(await t.post("/start")).toEqual([200, { status: "Server started successfully" }]);
     expect(await t.post("/start")).toEqual([400, { detail: "Server is already running" }]);
     const [status, { detail }] = await t.post("/process", { instance: SIX });
-    expect([status, detail]).toEqual([503, expect.stringContaining("No LLM server addresses")]);
+    const none = "No LLM server addresses configured. Please add at least one LLM server address.";
+    expect([status, detail]).toEqual([503, none]);
     for (let again = 0; again < 2; again++) {
       expect(await t.post("/add_llm_server", { address })).toEqual([
         200,
@@ -86,7 +87,10 @@ describe("ProRL's routes, as its clients use them", () => {
       ]);
     }
     expect((await t.post("/add_llm_server", {}))[0]).toBe(422);
-    expect((await t.process({ data_source: "unregistered_dataset" })).status).toBe(400);
+    const unknown = { data_source: "unregistered_dataset" };
+    const [refused, why] = await t.post("/process", { instance: unknown });
+    const words = "not registered: Dataset type unregistered_dataset is not registered";
+    expect([refused, why.detail]).toEqual([400, expect.stringContaining(words)]);
     expect((await t.process(SIX, { temprature: 1 })).status).toBe(400);
     expect((await t.post("/process", { instance: "row" }))[0]).toBe(422);
     expect(await t.post("/cancel", { job_id: "unknown" })).toEqual([

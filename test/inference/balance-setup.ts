@@ -23,9 +23,10 @@ export function balanceSetup(options: Partial<TurnDeskOptions> = {}) {
   const limits = { maxRetries: 3, backendWaitMs: 10_000, maxTurns: 100 };
   const desk = new TurnDesk({ registry, clock, health: HEALTH, ...limits, ...options });
   const gate = new TurnGate((event) => queueMicrotask(() => desk.receive(structuredClone(event))));
+  const wakes = { count: 0 };
   desk.connect(
     (message) => queueMicrotask(() => gate.receive(message)),
-    () => {},
+    () => wakes.count++,
   );
   const watch = new BackendWatch({
     ...{ registry, clock, health: HEALTH, probeTimeoutMs: 2_000 },
@@ -39,6 +40,8 @@ export function balanceSetup(options: Partial<TurnDeskOptions> = {}) {
     registry,
     desk,
     gate,
+    /** How often the desk asked for a tick. */
+    wakes,
     async simulate(id: string, given: Partial<SimulatorOptions> = {}) {
       const simulator = await startSimulator({ policy: { kind: "echo" }, wire: "vllm", ...given });
       stops.push(() => simulator.stop());

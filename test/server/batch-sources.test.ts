@@ -114,8 +114,21 @@ describe("a batch that reads its rows from a file", () => {
     for (let at = 1; at < 119; at++) await decide(t, at, 1, 1);
     await decide(t, 119, 0, 1);
     expect(await batch(t, "n")).toMatchObject({ state: "complete", delivered: 1 });
-    await t.send("POST", "/v1/batches", { id: "o", ...PLAN, goal, carry_from: "b" });
-    expect(await batch(t, "o")).toMatchObject({ state: "exhausted", source: null });
+    const none = await t.send("POST", "/v1/batches", { id: "o", ...PLAN, goal, carry_from: "b" });
+    expect([none.status, none.body.error.field]).toEqual([400, "carry_from"]);
+    expect(none.body.error.message).toContain('batch "b" has left nothing');
+  });
+
+  test("leaves what it read ahead also where it throws away what is unfinished", async () => {
+    using s = setup(lines(120));
+    await using t = groupService(s.data.path, s);
+    const goal = { groups: 1 };
+    await t.send("POST", "/v1/batches", { id: "b", ...PLAN, goal, source: { file: s.file } });
+    await decide(t, 0, 0, 1);
+    expect((await batch(t)).groups).toMatchObject({ complete: 1, ended: 2, waiting: 97 });
+    await t.send("POST", "/v1/batches", { id: "n", ...PLAN, goal, carry_from: "b" });
+    await decide(t, 3, 0, 1);
+    expect(await batch(t, "n")).toMatchObject({ state: "complete", source: { lines: 100 } });
   });
 });
 

@@ -144,6 +144,46 @@ describe("a batch", () => {
     ]);
   });
 
+  test("is waited for by who submits it, where they say so", async () => {
+    using dir = tempDir();
+    await using t = groupService(dir.path);
+    const submit = t.send("POST", "/v1/batches?wait_ms=20000", { ...BATCH, goal: { groups: 1 } });
+    await decide(t, "b-0", 0, 1);
+    expect((await submit).body).toMatchObject({ created: true, state: "complete", delivered: 1 });
+    const odd = await t.send("POST", "/v1/batches?wait=5", { ...BATCH, id: "c" });
+    expect([odd.status, odd.body.error.code]).toEqual([400, "unknown_field"]);
+  });
+
+  test("never has more rollouts at once than it may, also where a group does not fit in whole", async () => {
+    using dir = tempDir();
+    await using t = groupService(dir.path);
+    await t.send("POST", "/v1/batches", { ...BATCH, max_rollouts: 3 });
+    await waitFor(() => t.waiting.size === 2, "its first group");
+    expect(t.scheduler.unfinished).toBe(2);
+    await t.give("b-0-0", 1);
+    await waitFor(() => t.waiting.has("b-1-1"), "its second group");
+    expect([...t.waiting.keys()].sort()).toEqual(["b-0-1", "b-1-0", "b-1-1"]);
+    expect(t.scheduler.unfinished).toBe(3);
+  });
+
+  test("that can't reach its goal says what became of its groups", async () => {
+    using dir = tempDir();
+    await using t = groupService(dir.path);
+    const few = { ...BATCH, instances: rows(3), max_replacements: 0, max_staleness: 0 };
+    await t.send("POST", "/v1/batches", few);
+    await decide(t, "b-0", 1, 0);
+    await t.send("GET", "/v1/batches/b/groups?wait_ms=20000");
+    t.announce();
+    await t.give("b-1-0", BROKEN);
+    const { body } = await t.send("GET", "/v1/batches/b?wait_ms=20000");
+    expect(body.error.message.split("; ")).toEqual([
+      "its instances gave 1 informative groups, the goal is 2",
+      "1 groups were decided",
+      "1 failed, the last because: the group can't be completed, because more than 0 of its rollouts failed: no",
+      "1 were ended, the last because it was begun more than 0 weight versions ago",
+    ]);
+  });
+
   test("is given up when too many of its groups fail, and says why", async () => {
     using dir = tempDir();
     await using t = groupService(dir.path);
@@ -177,6 +217,11 @@ describe("a batch", () => {
       [{ ...BATCH, instances: [], open: true, informative: { rule: "x" } }, "informative.rule"],
       [{ ...BATCH, carry_from: "nobody" }, "carry_from"],
       [{ ...BATCH, unfinished: "sell" }, "unfinished"],
+      [{ ...BATCH, num_samples: 1 }, "informative"],
+      [{ ...BATCH, complete_at: 1 }, "informative"],
+      [{ ...BATCH, instances: [], open: true, informative: { spread_above: 1 } }, "informative"],
+      [{ ...BATCH, informative: { rule: "mean > 2" } }, "informative"],
+      [{ ...BATCH, max_rollouts: 1 }, "max_rollouts"],
     ] as const;
     for (const [body, field] of refusals) {
       const { body: reply } = await t.send("POST", "/v1/batches", body);

@@ -63,7 +63,8 @@ export function gymRoutes(parts: GymParts): Hono<ServerEnv> {
   app.get("/server_instances", (c) => {
     const { host, port, url } = addressOf(c);
     const name = { process_name: AGENT, name: AGENT, server_type: "responses_api_agents" };
-    return c.json([{ ...name, host, port, url, pid: process.pid, entrypoint: null }]);
+    const since = { pid: process.pid, start_time: performance.timeOrigin / 1000 };
+    return c.json([{ ...name, host, port, url, ...since, entrypoint: null }]);
   });
 
   app.post("/run", async (c) => {

@@ -113,8 +113,7 @@ export class ProrlGateway {
     const request = readProcessRequest(body);
     const { addresses, scheduler } = this.#parts;
     if (addresses.list().length === 0) {
-      const mend = "POST /add_llm_server with its address";
-      throw new ServiceError("not_ready", NO_ADDRESSES, { mend });
+      throw new ServiceError("not_ready", NO_ADDRESSES);
     }
     const { call, fresh } = this.#calls.enter(request.jobId, body);
     try {
@@ -136,7 +135,7 @@ export class ProrlGateway {
       return result;
     } catch (error) {
       this.#calls.answered(call);
-      throw error;
+      throw inItsWords(error, request);
     }
   }
 
@@ -148,6 +147,15 @@ export class ProrlGateway {
     const { rollout, route } = toRollout(request, { id, modelDir, timeoutMs });
     return accept(rollout, route);
   }
+}
+
+/** Its clients know an unknown kind of row by what upstream says. */
+function inItsWords(error: unknown, { instance }: ProcessRequest): unknown {
+  if (!(error instanceof ServiceError && error.code === "unknown_task_kind")) return error;
+  const unregistered = `Dataset type ${instance.data_source} is not registered`;
+  const message = `Invalid dataset type or function not registered: ${unregistered}`;
+  const { field, mend } = error;
+  return new ServiceError(error.code, message, { ...(field && { field }), ...(mend && { mend }) });
 }
 
 async function wasAccepted({ accepted }: Call): Promise<boolean> {

@@ -16,7 +16,8 @@ export function openApiDocument(version: string): Json {
     info: {
       title: "rolloutd",
       version,
-      description: "Rollouts of LLM agents as a service. Every error is `{error: ErrorBody}`.",
+      description:
+        "Rollouts of LLM agents as a service. Every error is `{error: ErrorBody}`. HEAD answers what GET would, without its body; OPTIONS, and the 405 for any other method, have what a path takes in `Allow`.",
     },
     paths,
     components: { schemas: { Error: errorSchema() }, securitySchemes: { token: BEARER } },

@@ -105,6 +105,7 @@ export const OPERATIONS: Operation[] = [
   {
     route: "POST /v1/batches",
     summary: "Submit instances until a number of informative groups is there",
+    query: queries.waitQuery,
     body: batchRequestSchema,
   },
   { route: "GET /v1/batches", summary: "List batches", query: batchListQuery },

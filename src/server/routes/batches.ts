@@ -31,8 +31,10 @@ export function batchRoutes(parts: ServerParts) {
   const app = new Hono<ServerEnv>();
 
   app.post("/", async (c) => {
+    const { wait_ms } = parseBody(waitQuery, c.req.query());
     const body = parseBody(batchRequestSchema, await readJson(c.req.raw, parts.maxBodyBytes));
     const { id, created } = await batches.submit(parts.acceptBatch(body, c.env.client));
+    await waitUntil(c, id, wait_ms, () => false);
     return c.json({ created, ...view(find(id)) }, created ? 201 : 200);
   });
 

@@ -18,6 +18,7 @@ export function eventRoutes(parts: ServerParts) {
    */
   app.get("/", (c) => {
     const query = parseBody(eventsQuery, c.req.query());
+    if (c.req.method === "HEAD") return new Response(null, { headers: HEADERS });
     const last = c.req.header("last-event-id");
     const known = last === undefined ? { after: query.after } : position(last);
     const { after = parts.store.finishedCursor, groupsAfter } = known;
