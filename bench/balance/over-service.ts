@@ -15,12 +15,12 @@ import { type Played, play } from "./cluster.ts";
 import { OPENHANDS, type Rollout, rolloutsOf } from "./rollouts.ts";
 
 const PRESET = "qwen3-14b@h100";
-const BACKENDS = 3;
-const PER_BACKEND = 16;
-/** Somewhat fewer than there are rollouts, so that some begin later. */
-const SLOTS = 12 * BACKENDS;
-/** More would leave the service's own milliseconds too large a part of a turn. */
-const SPEED = 8;
+const BACKENDS = 2;
+const PER_BACKEND = 32;
+/** Some begin later, and contexts outgrow the memory. */
+const SLOTS = 24 * BACKENDS;
+/** With more the service's own milliseconds would be too large a part of a turn. */
+const SPEED = 10;
 /** What the names of the tool and the template's tokens add to a turn and to an observation. Units: tokens. */
 const AROUND = { call: 90, observation: 70, prompt: 300 };
 const LOOK_MS = 5_000 / SPEED;
@@ -71,7 +71,8 @@ export async function overService(): Promise<void> {
     }
   }
   const options = { policy: "least-work", moves: true, engine: presetOf(PRESET) } as const;
-  const virtual = play({ ...options, backends: BACKENDS, slots: SLOTS, rollouts });
+  const size = { backends: BACKENDS, slots: SLOTS, rollouts };
+  const virtual = play({ ...options, ...size, speed: SPEED });
   report(realMs, await hitShareOf(engines), virtual);
 }
 
