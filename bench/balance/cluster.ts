@@ -1,6 +1,8 @@
+import { adjusted } from "../../src/inference/balance/admission.ts";
 import type { LengthEstimate } from "../../src/inference/balance/lengths.ts";
 import type { PolicyName } from "../../src/inference/balance/placement.ts";
 import type { Trajectory } from "../../src/inference/live-trajectory.ts";
+import type { Registered } from "../../src/inference/registered.ts";
 import { BackendRegistry } from "../../src/inference/registry.ts";
 import type { EngineModel } from "../../src/simulator/engine-model.ts";
 import { EventQueue } from "./event-queue.ts";
@@ -22,6 +24,8 @@ export type ClusterOptions = {
   places?: Map<number, number> | undefined;
   /** When the last backend joins; 0 is from the start. */
   joinMs?: number;
+  /** By how much the engines are faster than the time that the service goes by. */
+  speed?: number;
 };
 
 export type Played = {
@@ -51,6 +55,10 @@ export function play(options: ClusterOptions): Played {
   };
 }
 
+/** As the service's defaults are. */
+const LOOK_MS = 5_000;
+const TURNS_AT_ONCE = { floor: 4, ceiling: 1_024 };
+
 /** Rollouts that wait for a slot together. */
 type Part = { waiting: Rollout[]; freeSlots: number; backendId: string | null };
 
@@ -67,6 +75,9 @@ class Cluster {
   readonly #parts: Part[];
   /** Turns that wait until their contexts fit into memory. */
   readonly #waiting = new Set<Turn>();
+  /** When the last rollout was done. */
+  #endMs = 0;
+  readonly #seenPreemptions = new Map<VirtualEngine, number>();
 
   constructor(options: ClusterOptions) {
     const { policy, moves, backends, engine, joinMs = 0 } = options;
@@ -74,7 +85,9 @@ class Cluster {
     const queue = this.#queue;
     const lengths = options.foresight ? { lengths: new Foresight(options.rollouts) } : {};
     const moreToCome = () => this.#parts.some(({ waiting }) => waiting.length > 0);
-    const given = { policy, moves, moreToCome, clock: queue };
+    const { speed = 1 } = options;
+    const clock = { nowMs: () => queue.nowMs() / speed };
+    const given = { policy, moves, moreToCome, clock };
     this.#registry = new BackendRegistry({ ...given, ...lengths });
     this.engines = Array.from({ length: backends }, () => new VirtualEngine(engine, queue));
     this.#ids = this.engines.map((_, index) => `b${String(index).padStart(2, "0")}`);
@@ -92,7 +105,9 @@ class Cluster {
       });
     }
     this.#fill();
-    return this.#queue.run();
+    this.#look();
+    this.#queue.run();
+    return this.#endMs;
   }
 
   /**
@@ -115,6 +130,23 @@ class Cluster {
     const { policy, engine } = this.#options;
     // Only the service's own policy looks at the memory.
     if (entry && policy === "least-work") entry.kvTokens = engine.kvTokens;
+  }
+
+  /** As the service looks at its engines' metrics. */
+  #look(): void {
+    if (this.#registry.list().every(({ live }) => live === 0)) return;
+    for (const entry of this.#registry.list()) {
+      const engine = this.#engineOf(entry.backend.id);
+      const { kvUse, waiting, preemptions } = engine;
+      const since = preemptions - (this.#seenPreemptions.get(engine) ?? 0);
+      this.#seenPreemptions.set(engine, preemptions);
+      entry.kvUse = kvUse;
+      const sample = { kvUse, waiting, turns: entry.turns, preemptions: since };
+      if (this.#options.policy !== "least-work") continue;
+      entry.admission = adjusted(entry.admission, sample, TURNS_AT_ONCE);
+    }
+    this.#goOn();
+    this.#queue.at(this.#queue.nowMs() + LOOK_MS, () => this.#look());
   }
 
   #fill(): void {
@@ -149,6 +181,7 @@ class Cluster {
     }
     this.#registry.release(jobId, true);
     part.freeSlots++;
+    this.#endMs = this.#queue.nowMs();
     this.#goOn();
     this.#fill();
   }
@@ -161,6 +194,11 @@ class Cluster {
       if (!trajectory) continue;
       if (this.#registry.relieve(trajectory) !== null) this.moves++;
       if (!this.#registry.isHeld(trajectory)) continue;
+      const entry = this.#registry.get(trajectory.backendId) as Registered;
+      if (entry.turns >= entry.admission.limit) {
+        entry.admission.reached = true;
+        continue;
+      }
       this.#waiting.delete(turn);
       this.#call(turn, trajectory);
     }
@@ -178,10 +216,11 @@ class Cluster {
     const registry = this.#registry;
     registry.goes(trajectory);
     trajectory.turnsHere++;
+    (registry.get(backendId) as Registered).turns++;
     engine.call({ owner, group, tokens: context, sharedTokens }, outputTokens, () => {
       const sampled = context + outputTokens;
       const entry = registry.get(backendId);
-      if (entry) entry.kvUse = engine.kvUse;
+      if (entry) entry.turns--;
       registry.rests(trajectory);
       registry.advance(trajectory, sampled, outputTokens);
       // The last turn calls no tool.

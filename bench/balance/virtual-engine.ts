@@ -20,6 +20,10 @@ export class VirtualEngine {
     return this.#batch.kvUse;
   }
 
+  get waiting(): number {
+    return this.#batch.waiting;
+  }
+
   get preemptions(): number {
     return this.#batch.preemptions;
   }

@@ -4,7 +4,7 @@ import { LoadWatch } from "../inference/load-watch.ts";
 import { BackendRegistry } from "../inference/registry.ts";
 import { SessionEnds } from "../inference/session-end.ts";
 import { TurnDesk } from "../inference/turn-desk.ts";
-import { Weights, type WeightsRecord } from "../inference/weights.ts";
+import { PAUSE_LEASE_MS, Weights, type WeightsRecord } from "../inference/weights.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Network } from "../lib/network.ts";
 import type { Store } from "../store/store.ts";
@@ -37,7 +37,11 @@ export function startBalancing(
     maxTurns: config.backend_turns,
     sessionEnded: (backend, jobId) => sessions.tell(backend, jobId),
   });
-  const weights = new Weights({ desk, clock, record: weightsIn(store) });
+  const weights = new Weights({
+    ...{ desk, clock, record: weightsIn(store, clock) },
+    onLapse: ({ mode }) =>
+      log.warn("calls go on under weights that nobody knows: a pause lapsed", { mode }),
+  });
   const plan = () => desk.plan();
   const networks = config.backend_networks.split(",") as Network[];
   const keys = backendKeys(config, process.env);
@@ -53,6 +57,7 @@ export function startBalancing(
     maxTurns: config.backend_turns,
   });
   const stop = () => {
+    weights[Symbol.dispose]();
     load[Symbol.dispose]();
     sessions[Symbol.dispose]();
     watch[Symbol.dispose]();
@@ -61,7 +66,7 @@ export function startBalancing(
   return { desk, backends, weights, addresses, stop };
 }
 
-function weightsIn(store: Store): WeightsRecord {
+function weightsIn(store: Store, clock: Clock): WeightsRecord {
   return {
     announced: () =>
       store.weights.versions().map(({ version, announced_ms: announcedMs }) => {
@@ -70,7 +75,11 @@ function weightsIn(store: Store): WeightsRecord {
     announce: ({ version, announcedMs }) => {
       store.transaction(() => store.weights.add({ version, announced_ms: announcedMs }));
     },
-    paused: () => store.weights.pause(),
-    setPaused: (mode) => store.transaction(() => store.weights.setPause(mode)),
+    paused: () => {
+      const pause = store.weights.pause();
+      // Of a version without leases, whose trainer knows of none.
+      return pause?.untilMs === 0 ? { ...pause, untilMs: clock.nowMs() + PAUSE_LEASE_MS } : pause;
+    },
+    setPaused: (pause) => store.transaction(() => store.weights.setPause(pause)),
   };
 }

@@ -1,5 +1,5 @@
 import { ServiceError } from "../errors.ts";
-import { adjusted, firstAdmission } from "./balance/admission.ts";
+import { adjusted } from "./balance/admission.ts";
 import { callFailed, type HealthLimits } from "./balance/health.ts";
 import { thrashAfter } from "./balance/thrash.ts";
 import { endpointOf } from "./endpoint.ts";
@@ -106,11 +106,6 @@ export class LoadWatch implements Disposable {
   #take(entry: Registered, load: EngineLoad, known: Known): void {
     const { running, waiting, kvUse, kvTokens } = load;
     const bounds = { floor: MIN_TURNS, ceiling: this.#options.maxTurns };
-    if (kvTokens !== null && entry.kvTokens === null) {
-      const maxModelLen = entry.backend.profile?.max_model_len ?? null;
-      const fitting = maxModelLen === null ? null : kvTokens / maxModelLen;
-      entry.admission = firstAdmission(fitting, bounds);
-    }
     entry.engine = { running, waiting };
     entry.kvUse = kvUse;
     entry.kvTokens = kvTokens;
@@ -122,7 +117,8 @@ export class LoadWatch implements Disposable {
     const queries = since("cacheQueries");
     const hitShare = queries === 0 ? null : since("cacheHits") / queries;
     known.last = load;
-    entry.admission = adjusted(entry.admission, { kvUse, waiting, preemptions }, bounds);
+    const sample = { kvUse, turns: entry.turns, waiting, preemptions };
+    entry.admission = adjusted(entry.admission, sample, bounds);
     entry.thrash = thrashAfter(entry.thrash, { preemptions, hitShare });
     this.#options.plan();
   }

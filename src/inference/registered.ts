@@ -1,4 +1,4 @@
-import type { Admission } from "./balance/admission.ts";
+import { type Admission, UNLIMITED } from "./balance/admission.ts";
 import { allowance, type Health, healthy } from "./balance/health.ts";
 import type { BackendLoad } from "./balance/placement.ts";
 import { NO_THRASH, type Thrash } from "./balance/thrash.ts";
@@ -58,7 +58,7 @@ export function registered(backend: Backend, nowMs: number, known?: Registered):
     kvTokens: null,
     thrash: NO_THRASH,
     leftAtMs: [],
-    admission: { limit: Number.POSITIVE_INFINITY, reached: false, rest: 0 },
+    admission: UNLIMITED,
   };
 }
 

@@ -133,8 +133,11 @@ export class TurnDesk implements Disposable {
     this.plan();
   }
 
-  /** Other weights from now on, also for calls that run. What is too old for them is seen in the tick that follows. */
-  reweigh(version: string): void {
+  /**
+   * Other weights from now on, also for calls that run; null where nobody knows which. What is too old for them is
+   * seen in the tick that follows.
+   */
+  reweigh(version: string | null): void {
     this.weightVersion = version;
     this.#wake();
     for (const { key } of this.#granted.values()) this.#tell({ type: "turn_reweighed", ...key });

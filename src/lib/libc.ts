@@ -2,8 +2,8 @@ import { dlopen, type Pointer, read } from "bun:ffi";
 import { readlinkSync } from "node:fs";
 
 const F_DUPFD_CLOEXEC = 1030;
-const EAGAIN = 11;
-const EINTR = 4;
+/** EIO, EBADF, EINVAL, ENOLCK, ENOSYS, EOPNOTSUPP. */
+const FLOCK_ERRORS = [5, 9, 22, 37, 38, 95];
 const LOCK_NB = 4;
 const LOCK = { shared: 1, exclusive: 2, none: 8 };
 
@@ -33,7 +33,9 @@ export function closeFd(fd: number): void {
 export function flock(fd: number, kind: keyof typeof LOCK): boolean {
   if (libc.symbols.flock(fd, LOCK[kind] | LOCK_NB) === 0) return true;
   const errno = read.i32(libc.symbols.__errno_location() as Pointer);
-  if (errno === EAGAIN || errno === EINTR) return false;
+  // Where it is none of these the lock is in the way: what the runtime itself asked the kernel between the two calls
+  // may have left another number.
+  if (!FLOCK_ERRORS.includes(errno)) return false;
   throw new Error(`flock of descriptor ${fd} failed with errno ${errno}`);
 }
 

@@ -21,6 +21,12 @@ const RANGES: Record<"loopback" | "private" | "never", string[]> = {
     "fe80::/10",
     "fec0::/10",
     "ff00::/8",
+    // Translates to IPv4 like 64:ff9b::/96, by a network's own choice.
+    "64:ff9b:1::/48",
+    // Metadata of clouds beside the usual address: Alibaba's, Amazon's and Google's.
+    "100.100.100.200/32",
+    "fd00:ec2::254/128",
+    "fd20:ce::254/128",
   ],
 };
 

@@ -7,9 +7,9 @@ const ESCAPES = new RegExp(
   ].join("|"),
   "g",
 );
-/** All but tab, newline and what `overwritten` deals with. */
+/** All but tab, newline and what `overwritten` deals with; those above 0x80 are escapes in one character to some terminals. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are its subject.
-const CONTROLS = /[\x00-\x08\x0b-\x1f\x7f]/g;
+const CONTROLS = /[\x00-\x08\x0b-\x1f\x7f-\x9f]/g;
 
 /**
  * What a terminal would show, as plain lines: escape sequences are gone, and a line that was written over

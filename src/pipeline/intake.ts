@@ -8,8 +8,8 @@ type IntakeParts = Pick<SchedulerParts, "store" | "clock" | "settings" | "room">
   closed(): boolean;
   /** Runs `work` inside the next tick; resolves with its result after the commit. */
   operate<T>(work: () => T): Promise<T>;
-  /** Says that more has come for a tick that waits. */
-  joined(): void;
+  /** Says that so much has come for the next tick. */
+  joined(count: number): void;
   /** Of a new job, once it is durable. */
   tell(job: Job): void;
 };
@@ -70,8 +70,8 @@ export class Intake {
   submit(submissions: Submission[]): Promise<Accepted[]> {
     return new Promise((resolve, reject) => {
       this.#requests.push({ submissions, resolve, reject });
+      this.#parts.joined(submissions.length);
       if (this.#requests.length === 1) this.#plan(this.#requests);
-      else this.#parts.joined();
     });
   }
 

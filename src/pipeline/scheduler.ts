@@ -67,7 +67,7 @@ export class Scheduler {
       ...parts,
       closed: () => this.#draining,
       operate: (work) => this.#ticker.operate(work),
-      joined: () => this.#ticker.joined(),
+      joined: (count) => this.#ticker.joined(count),
       tell: (job) => this.#tell(job),
     });
     this.#parking = new Parking(sandboxes, (jobId, error) =>

@@ -67,9 +67,9 @@ export class Ticker {
     this.#afterCommit.push(effect);
   }
 
-  /** Of something that has joined an operation which waits for its tick. */
-  joined(): void {
-    this.#asked++;
+  /** What an operation that waits, or will, is made of. */
+  joined(count: number): void {
+    this.#asked += count;
   }
 
   #plan(): void {
@@ -85,10 +85,8 @@ export class Ticker {
    */
   #gather(): void {
     const before = this.#asked;
-    setImmediate(() => {
-      if (this.#asked > before && this.#asked < MAX_GATHERED) this.#gather();
-      else this.#tick();
-    });
+    if (before >= MAX_GATHERED) this.#tick();
+    else setImmediate(() => (this.#asked > before ? this.#gather() : this.#tick()));
   }
 
   #tick(): void {

@@ -305,6 +305,7 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX instances_updated ON instances (updated_ms);`,
   // Each submit paid for it, and a walk of the table in steps answers the same question.
   `DROP INDEX jobs_kind`,
+  `ALTER TABLE weight_pause ADD COLUMN until_ms INTEGER NOT NULL DEFAULT 0`,
 ];
 
 /** Brings the schema to this version's. @throws ServiceError when a newer rolloutd wrote the file. */

@@ -170,6 +170,7 @@ export const weightVersions = sqliteTable("weight_versions", {
 export const weightPause = sqliteTable("weight_pause", {
   id: integer().primaryKey(),
   mode: text().$type<"drain" | "abort" | "keep">().notNull(),
+  until_ms: integer().notNull(),
 });
 
 /** What decides about a job. */

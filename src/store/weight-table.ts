@@ -2,7 +2,8 @@ import { asc } from "drizzle-orm";
 import type { BunSQLiteDatabase } from "drizzle-orm/bun-sqlite";
 import { weightPause, weightVersions } from "./tables.ts";
 
-type PauseMode = "drain" | "abort" | "keep";
+/** When it lapses: in milliseconds of the service's clock; 0 in rows of versions that had no leases. */
+type Pause = { mode: "drain" | "abort" | "keep"; untilMs: number };
 
 /** The versions of the weights, and whether calls wait for the next. A part of the store: same connection. */
 export class WeightTable {
@@ -21,13 +22,16 @@ export class WeightTable {
     this.#db.insert(weightVersions).values(row).run();
   }
 
-  /** Null where calls go on. */
-  pause(): PauseMode | null {
-    return this.#db.select().from(weightPause).get()?.mode ?? null;
+  /** The pause that was not ended; null where there is none. */
+  pause(): Pause | null {
+    const row = this.#db.select().from(weightPause).get();
+    return row ? { mode: row.mode, untilMs: row.until_ms } : null;
   }
 
-  setPause(mode: PauseMode | null): void {
+  setPause(pause: Pause | null): void {
     this.#db.delete(weightPause).run();
-    if (mode !== null) this.#db.insert(weightPause).values({ id: 1, mode }).run();
+    if (pause === null) return;
+    const { mode, untilMs } = pause;
+    this.#db.insert(weightPause).values({ id: 1, mode, until_ms: untilMs }).run();
   }
 }

@@ -148,3 +148,49 @@ describe("while weights change", () => {
     expect(await waiting).toBe("enough");
   });
 });
+
+describe("a pause whose trainer is not heard of any more", () => {
+  test("lapses: calls go on, and what they sample is not taken for the weights of before", async () => {
+    await using t = await setup({ weightsMs: 0 });
+    const lapses: string[] = [];
+    const { desk, record } = t;
+    const clock = { now: 0, nowMs: () => clock.now };
+    const onLapse = ({ mode }: { mode: string }) => lapses.push(mode);
+    using weights = new Weights({ desk, record, clock, onLapse });
+    weights.announce("1");
+    await weights.pause("drain", 10_000, NEVER);
+    await weights.pause("drain", 10_000, NEVER, 20);
+    expect(weights.view(1)).toMatchObject({ paused: "drain", pausedUntilMs: 20, lapsed: false });
+    const waiting = t.rollout().turn("x");
+    await waitFor(() => desk.waiting === 1, "the call to wait");
+    expect(lapses).toEqual([]);
+    clock.now = 20;
+    // The version that this engine tells by itself.
+    expect((await waiting).weightVersion).toBe("0");
+    expect(weights.view(1)).toMatchObject({ version: null, paused: null, lapsed: true });
+    expect(lapses).toEqual(["drain"]);
+    using again = new Weights({ desk, record, clock });
+    expect([again.version, again.lapsed]).toEqual([null, true]);
+    weights.announce("1");
+    expect(weights.view(9)).toMatchObject({ version: "1", lapsed: false, history: [{}] });
+    expect((await t.rollout().turn("x")).weightVersion).toBe("1");
+  });
+
+  test("lapses not as long as it is made again, and not after it was ended", async () => {
+    await using t = await setup();
+    const { desk, record } = t;
+    const clock = { now: 0, nowMs: () => clock.now };
+    using weights = new Weights({ desk, record, clock });
+    weights.announce("1");
+    await weights.pause("drain", 0, NEVER, 10);
+    clock.now = 9;
+    await weights.pause("drain", 0, NEVER, 10);
+    clock.now = 18;
+    using after = new Weights({ desk, record, clock });
+    expect([after.paused, after.lapsed]).toEqual(["drain", false]);
+    weights.resume();
+    clock.now = 100;
+    using later = new Weights({ desk, record, clock });
+    expect([later.version, later.paused, later.lapsed]).toEqual(["1", null, false]);
+  });
+});

@@ -25,6 +25,10 @@ describe("an address", () => {
     ["fe80::1", null],
     ["64:ff9b::7f00:1", null],
     ["2002:7f00:1::", null],
+    ["64:ff9b:1::a9fe:a9fe", null],
+    ["100.100.100.200", null],
+    ["fd00:ec2::254", null],
+    ["fd20:ce::254", null],
     ["localhost", null],
   ] as const)("%s is %p", (address, network) => {
     expect(networkOf(address)).toBe(network);

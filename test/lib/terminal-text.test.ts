@@ -8,6 +8,7 @@ test("escape sequences and control characters go, tabs and lines stay", () => {
     ["\x1b]0;title\x07a\x1b]8;;http://x\x1b\\b", "ab"],
     ["\x1bP1$r\x1b\\a\x1b(Bb\x1bMc\x1b=d", "abcd"],
     ["a\x00\x07\x08b\x7f", "ab"],
+    ["a\u009b2Jb\u0085é", "a2Jbé"],
     ["ends in the middle \x1b[3", "ends in the middle 3"],
     ["\x1b]never closed", "never closed"],
   ];

@@ -20,6 +20,15 @@ test("a trainer pauses, announces the new weights, which resumes, and may give a
   });
 });
 
+test("a pause says until when it lasts, an hour where nothing else is said", async () => {
+  await using t = setup();
+  const pause = async (body: object) => (await t.send("POST", "/v1/weights/pause", body)).body;
+  expect(await pause({})).toMatchObject({ paused_until_ms: 3_600_000, lapsed: false });
+  expect(await pause({ lease_ms: 60_000 })).toMatchObject({ paused_until_ms: 60_000 });
+  const { body } = await t.send("POST", "/v1/weights/resume");
+  expect(body).toMatchObject({ paused: null, paused_until_ms: null, lapsed: false });
+});
+
 test("weights without a usable version, or in a mode that is none, are refused by field", async () => {
   await using t = setup();
   const refused = async (path: string, body: unknown) => {
@@ -30,4 +39,5 @@ test("weights without a usable version, or in a mode that is none, are refused b
   expect(await refused("/v1/weights", { version: "a b" })).toEqual([400, "version"]);
   expect(await refused("/v1/weights", { version: 1, mode: "now" })).toEqual([400, "mode"]);
   expect(await refused("/v1/weights/pause", { wait_ms: -1 })).toEqual([400, "wait_ms"]);
+  expect(await refused("/v1/weights/pause", { lease_ms: 0 })).toEqual([400, "lease_ms"]);
 });

@@ -2,7 +2,7 @@ import { BackendRegistry } from "../../src/inference/registry.ts";
 import { TurnDesk } from "../../src/inference/turn-desk.ts";
 import {
   type Announced,
-  type PauseMode,
+  type Pause,
   Weights,
   type WeightsRecord,
 } from "../../src/inference/weights.ts";
@@ -10,13 +10,13 @@ import {
 /** What is durable of the weights, in memory. */
 export function weightsRecord(): WeightsRecord {
   const announced: Announced[] = [];
-  let paused: PauseMode | null = null;
+  let paused: Pause | null = null;
   return {
     announced: () => [...announced],
     announce: (version) => announced.push(version),
     paused: () => paused,
-    setPaused: (mode) => {
-      paused = mode;
+    setPaused: (pause) => {
+      paused = pause;
     },
   };
 }

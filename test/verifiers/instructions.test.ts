@@ -175,7 +175,7 @@ test("what can't be checked is known beforehand", () => {
   );
 });
 
-test.each(["[", "<", '"', "*", "a.", "-\n", " ", "p.", "SECTION"])(
+test.each(["[", "<", '"', "*", "a.", "-\n", " ", "p.", "SECTION", "we "])(
   "a megabyte of %j takes bounded time",
   (part) => {
     const text = `${part.repeat(1_000_000 / part.length)}x`;

@@ -9,6 +9,8 @@ export type Admission = {
 
 /** What an engine said of itself at a look, and since the one before. */
 export type EngineSample = {
+  /** Calls of ours that it has. */
+  turns: number;
   /** The share of its memory for keys and values that is in use, 0 to 1; null where it does not say. */
   kvUse: number | null;
   waiting: number;
@@ -21,23 +23,23 @@ export type AdmissionBounds = { floor: number; ceiling: number };
 const GROWTH = 1.25;
 const CUT_FOR_QUEUE = 0.9;
 const CUT_FOR_PREEMPTION = 0.8;
-/** Below it there is room for more, above it no more may come, and far above it fewer. */
+/**
+ * Below it there is room for more, up to the next for one, above that for none, and far above it for fewer: contexts may fill
+ * 90 %, and what runs adds to them.
+ */
 const ROOM_BELOW = 0.6;
 const FULL_ABOVE = 0.8;
-const CROWDED_ABOVE = 0.9;
+const CROWDED_ABOVE = 0.97;
 /** Looks after a cut, in which its effect shows: cuts upon cuts would leave nothing. */
 const REST_AFTER_CUT = 2;
 
-/** Where memory is known a backend begins with as many as fit with whole contexts. */
-export function firstAdmission(fitting: number | null, { floor, ceiling }: AdmissionBounds) {
-  const limit = fitting === null ? ceiling : Math.max(floor, fitting);
-  return { limit: Math.min(ceiling, Math.floor(limit)), reached: false, rest: 0 };
-}
+/** Nobody is held back until an engine shows that it has too much: contexts that are ours have room already (`room.ts`). */
+export const UNLIMITED: Admission = { limit: Number.POSITIVE_INFINITY, reached: false, rest: 0 };
 
-/** Grows slowly where the limit holds somebody back and there is room; cuts at once. */
+/** Grows slowly where the limit holds somebody back and there is room; cuts at once, from what runs. */
 export function adjusted(
   admission: Admission,
-  { kvUse, waiting, preemptions }: EngineSample,
+  { kvUse, turns, waiting, preemptions }: EngineSample,
   { floor, ceiling }: AdmissionBounds,
 ): Admission {
   // Without its word of its memory nothing is known that a limit could follow.
@@ -47,9 +49,10 @@ export function adjusted(
     return { limit: Math.min(ceiling, Math.max(floor, Math.floor(value))), reached: false, rest };
   };
   if (admission.rest > 0) return next(limit, admission.rest - 1);
-  if (preemptions > 0) return next(limit * CUT_FOR_PREEMPTION, REST_AFTER_CUT);
+  const inUse = Math.min(limit, turns);
+  if (preemptions > 0) return next(inUse * CUT_FOR_PREEMPTION, REST_AFTER_CUT);
   const crowded = kvUse > CROWDED_ABOVE || (waiting > 0 && kvUse > FULL_ABOVE);
-  if (crowded) return next(limit * CUT_FOR_QUEUE, REST_AFTER_CUT);
-  if (reached && kvUse < ROOM_BELOW) return next(Math.max(limit + 1, limit * GROWTH), 0);
-  return next(limit, 0);
+  if (crowded) return next(inUse * CUT_FOR_QUEUE, REST_AFTER_CUT);
+  if (!reached || kvUse >= FULL_ABOVE) return next(limit, 0);
+  return next(kvUse < ROOM_BELOW ? Math.max(limit + 1, limit * GROWTH) : limit + 1, 0);
 }

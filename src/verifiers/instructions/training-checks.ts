@@ -1,5 +1,5 @@
 import { type Check, number, related, separated, string } from "./arguments.ts";
-import { escaped, occurrences, sentences, tokens } from "./text.ts";
+import { occurrences, sentences, tokens } from "./text.ts";
 
 const copies: Check = (text, { prompt_to_repeat }) => same(text, string(prompt_to_repeat));
 
@@ -95,11 +95,25 @@ function endsWith(text: string, word: string): boolean {
   return same(last.replace(/[^\p{L}\p{N}\p{M}_]/gu, ""), word);
 }
 
+const LINE_END = /[\n\r\u2028\u2029]/;
+
+/** From each `open` to the next `close`, one after another, in a time that grows with the line's length only. */
+function between(line: string, open: string, close: string): string[] {
+  const found: string[] = [];
+  for (let end = 0; ; ) {
+    const start = line.indexOf(open, end);
+    const at = start < 0 ? -1 : line.indexOf(close, start + open.length);
+    if (at < 0) return found;
+    end = at + close.length;
+    found.push(line.slice(start, end));
+  }
+}
+
 /** The phrase so often, each time with one word between its ends changed. */
 function repeatsPhrase(text: string, { phrase, small_n }: Record<string, unknown>): boolean {
   const wanted = spaced(string(phrase));
   const [first = "", last = ""] = [wanted[0], wanted.at(-1)];
-  const found = text.match(new RegExp(`${escaped(first)} .*? ${escaped(last)}`, "g")) ?? [];
+  const found = text.split(LINE_END).flatMap((line) => between(line, `${first} `, ` ${last}`));
   if (found.length !== number(small_n)) return false;
   return found.map(spaced).every((words) => {
     const changed = words.filter((word, index) => word !== wanted[index]).length;

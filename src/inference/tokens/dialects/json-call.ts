@@ -1,3 +1,4 @@
+import { isDeeper } from "../../../lib/is-deeper.ts";
 import type { CallStatus, ParsedCall } from "./dialect.ts";
 
 type Parsed = Pick<ParsedCall, "status" | "name" | "arguments" | "id">;
@@ -39,6 +40,7 @@ function parseObject(text: string): Record<string, unknown> | null {
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value !== "object" || value === null || Array.isArray(value)) return null;
+    if (isDeeper(value)) return null;
     return value as Record<string, unknown>;
   } catch {
     return null;

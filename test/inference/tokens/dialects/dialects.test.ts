@@ -423,3 +423,13 @@ test.each(BEGINNINGS)(
     expect(performance.now() - startMs).toBeLessThan(3000);
   },
 );
+
+test.each(["hermes", "llama3_json"] as const)(
+  "%s: arguments a hundred thousand lists deep are no JSON",
+  (dialect) => {
+    const deep = `${"[".repeat(100_000)}${"]".repeat(100_000)}`;
+    const json = `{"name": "f", "parameters": {"list": ${deep}}}`;
+    const text = dialect === "hermes" ? `<tool_call>${json}</tool_call>` : json;
+    expect(parse(dialect, text).calls).toMatchObject([{ status: "invalid_json", name: "f" }]);
+  },
+);
