@@ -24,6 +24,8 @@ export type ClusterOptions = {
   places?: Map<number, number> | undefined;
   /** When the last backend joins; 0 is from the start. */
   joinMs?: number;
+  /** By how much the engines are faster than the time that the service goes by. */
+  speed?: number;
 };
 
 export type Played = {
@@ -83,7 +85,9 @@ class Cluster {
     const queue = this.#queue;
     const lengths = options.foresight ? { lengths: new Foresight(options.rollouts) } : {};
     const moreToCome = () => this.#parts.some(({ waiting }) => waiting.length > 0);
-    const given = { policy, moves, moreToCome, clock: queue };
+    const { speed = 1 } = options;
+    const clock = { nowMs: () => queue.nowMs() / speed };
+    const given = { policy, moves, moreToCome, clock };
     this.#registry = new BackendRegistry({ ...given, ...lengths });
     this.engines = Array.from({ length: backends }, () => new VirtualEngine(engine, queue));
     this.#ids = this.engines.map((_, index) => `b${String(index).padStart(2, "0")}`);
