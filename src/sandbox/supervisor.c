@@ -14,7 +14,7 @@
 
 enum { READ = 0, WRITE = 1, OPEN = 2, CLOSE = 3, FSTAT = 5, POLL = 7, SIGACTION = 13, SIGPROCMASK = 14,
   IOCTL = 16, GETPID = 39, SENDTO = 44, RECVFROM = 45, FORK = 57, EXECVE = 59, WAIT4 = 61, KILL = 62,
-  FCNTL = 72, CHDIR = 80, MKDIR = 83, FCHMOD = 91, UMASK = 95, SETSID = 112, CAPSET = 126, PRCTL = 157,
+  FCNTL = 72, CHDIR = 80, MKDIR = 83, FCHMOD = 91, UMASK = 95, SETSID = 112, CAPSET = 126, SETPRIORITY = 141, PRCTL = 157,
   MOUNT = 165, EXIT_GROUP = 231, SIGNALFD4 = 289, DUP3 = 292, PIPE2 = 293, PRLIMIT64 = 302, WAITID = 247, SECCOMP = 317,
   CLOSE_RANGE = 436, LANDLOCK_CREATE = 444, LANDLOCK_RESTRICT = 446 };
 enum { EPERM = 1, ENOENT = 2, EIO = 5, E2BIG = 7, EAGAIN = 11, EACCES = 13, EEXIST = 17, ENOTDIR = 20, EISDIR = 21,
@@ -32,6 +32,8 @@ enum { CONTROL = 3, HEADER = 9, STREAMS = 64, INPUT_WINDOW = 65536, CHUNK = 1638
   FRAME_MAX = 262144, OUT_MAX = 196608, ARGS_MAX = 1024, VERSION = 1,
   /* What one command may still have in its pipes when it ends; a grandchild that floods gets no more. */
   DRAIN_MAX = 1048576,
+  /* Hundreds of busy processes must not keep the service from its work, nor this program. */
+  NICE = 10,
   /* What a terminal prints waits for more this long, of the loop's rounds this many, and up to this many bytes. */
   HOLD_MS = 1, HOLD_ROUNDS = 16, HOLD_BYTES = 4096 };
 
@@ -204,6 +206,7 @@ static void open_log(void) {
 static void become(int kind, u64 argument, const char *cwd, const int stdio[3], int status) {
   u64 no_signals = 0, ignore[4] = { 1, 0, 0, 0 };
   sys(SETSID, 0, 0, 0, 0);
+  sys(SETPRIORITY, 0, 0, NICE, 0);
   for (int i = 0; i < 3; i++) sys(DUP3, stdio[i], i, 0, 0);
   if (status == 3) sys(FCNTL, 3, 2, 1, 0);
   else sys(DUP3, status, 3, O_CLOEXEC, 0); /* Also closes our copy of the control socket. */

@@ -22,7 +22,7 @@ export class EventStream {
   readonly body: ReadableStream<Uint8Array>;
   readonly #parts: Parts;
   readonly #filter: Omit<ListFilter, "order" | "limit">;
-  readonly #onEnd: () => void;
+  readonly #hears: { cut(): void; over(): void };
   readonly #ended = new AbortController();
   readonly #watch: Timer;
   readonly #subscriptions = new DisposableStack();
@@ -41,12 +41,12 @@ export class EventStream {
     parts: Parts,
     filter: Omit<ListFilter, "order" | "limit">,
     { live, groupsAfter }: { live: boolean; groupsAfter: number | null },
-    onEnd: () => void,
+    hears: { cut(): void; over(): void },
   ) {
     this.#parts = parts;
     this.#filter = filter;
     this.#after = filter.after;
-    this.#onEnd = onEnd;
+    this.#hears = hears;
     this.#groupsAfter = groupsAfter;
     const { feed } = parts.scheduler;
     if (live) this.#subscriptions.use(feed.subscribe((event) => this.#push(event)));
@@ -62,13 +62,10 @@ export class EventStream {
     });
   }
 
+  /** Nothing of it is left to send, or nobody to send it to. */
   close(): void {
-    if (this.#ended.signal.aborted) return;
-    this.#ended.abort();
-    clearInterval(this.#watch);
-    this.#subscriptions[Symbol.dispose]();
-    this.#wake();
-    this.#onEnd();
+    this.#cut();
+    this.#hears.over();
     try {
       this.#controller?.close();
     } catch {
@@ -76,8 +73,19 @@ export class EventStream {
     }
   }
 
+  /** Tells nothing more. It is over when its reader has taken what was told, or has gone. */
+  #cut(): void {
+    if (this.#ended.signal.aborted) return;
+    this.#ended.abort();
+    clearInterval(this.#watch);
+    this.#subscriptions[Symbol.dispose]();
+    this.#wake();
+    this.#hears.cut();
+  }
+
   async #pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
     this.#offeredMs = null;
+    if (this.#ended.signal.aborted) return this.close();
     let text = this.#next();
     while (text === "" && !this.#ended.signal.aborted) {
       if (this.#parts.scheduler.draining) return this.close();
@@ -86,7 +94,7 @@ export class EventStream {
       if (!woken && text === "") text = ": still here\n\n";
     }
     await this.#parts.store.durable();
-    if (this.#ended.signal.aborted) return;
+    if (this.#ended.signal.aborted) return this.close();
     this.#offeredMs = performance.now();
     controller.enqueue(encode(text));
   }
@@ -138,13 +146,13 @@ export class EventStream {
   }
 
   #push({ id, stage, state, attempt }: Job): void {
-    if (this.#live.push({ id, stage, state, attempt }) > MAX_LIVE) this.close();
+    if (this.#live.push({ id, stage, state, attempt }) > MAX_LIVE) this.#cut();
     else this.#wake();
   }
 
   #cutIfSlow(): void {
     const waitedMs = this.#offeredMs === null ? 0 : performance.now() - this.#offeredMs;
-    if (waitedMs > this.#parts.slowReaderMs) this.close();
+    if (waitedMs > this.#parts.slowReaderMs) this.#cut();
   }
 }
 

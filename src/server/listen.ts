@@ -1,6 +1,7 @@
 import { chmodSync, existsSync, unlinkSync } from "node:fs";
 import type { Hono } from "hono";
 import { ServiceError } from "../errors.ts";
+import { atMost } from "../lib/abortable.ts";
 import { admitTcp, checkAddress } from "./door.ts";
 import { errorResponse } from "./error-response.ts";
 import type { ServerEnv } from "./parts.ts";
@@ -10,7 +11,7 @@ import { freeSocket } from "./unix-socket.ts";
 export type Listening = {
   url: string;
   socket: string;
-  /** Takes no new connection, and resolves when the open requests are answered. */
+  /** Takes no new connection, and resolves when the open requests are answered; who does not take the answer is cut. */
   stop(): Promise<void>;
 };
 
@@ -28,18 +29,22 @@ export type Address = {
   maxRequests: number;
   /** Silence after which a connection is closed; requests that wait for a job are exempt. */
   idleTimeoutS?: number;
+  stopMs?: number;
   /** Resolves when all that an answer may tell would survive a power cut; null where it would already. */
   durable(): Promise<void> | null;
 };
 
 const IDLE_TIMEOUT_S = 30;
 
+/** So long a stop waits for clients to take what they asked for. */
+const STOP_MS = 5000;
+
 /**
  * Serves the same routes over TCP and over a Unix socket that only this user can open.
  * @throws ServiceError `data_dir_unusable`, `data_dir_in_use`, `invalid_field`
  */
 export async function listen(app: Hono<ServerEnv>, address: Address): Promise<Listening> {
-  const { host, port, socket, tls, idleTimeoutS = IDLE_TIMEOUT_S } = address;
+  const { host, port, socket, tls, idleTimeoutS = IDLE_TIMEOUT_S, stopMs = STOP_MS } = address;
   checkAddress(address);
   const serving = (clientOf: (request: Request, from: string) => string) => ({
     // The routes bound a body themselves, to answer with a typed error.
@@ -91,7 +96,13 @@ export async function listen(app: Hono<ServerEnv>, address: Address): Promise<Li
     url: `${tls ? "https" : "http"}://${host.includes(":") ? `[${host}]` : host}:${tcp.port}`,
     socket,
     async stop() {
-      await Promise.all([tcp.stop(), unix.stop()]);
+      const stopped = Promise.all([tcp.stop(), unix.stop()]);
+      const isOver = await atMost(
+        stopped.then(() => true),
+        stopMs,
+        false,
+      );
+      if (!isOver) await Promise.all([tcp.stop(true), unix.stop(true)]);
       if (existsSync(socket)) unlinkSync(socket);
     },
   };

@@ -333,6 +333,17 @@ print(attempt(protect) != "done", attempt(os.nice, -1))`);
     ]);
   });
 
+  test("hundreds of busy processes yield to the service, and can't change that", async () => {
+    const ask = "import os; print(os.nice(0))";
+    const shell = await (await sandbox.shell()).run(`python3 -c "${ask}"`, RUN);
+    const session = await sandbox.python({ startTimeoutMs: 20_000 });
+    // A test before this one kills all commands; the first cell finds that out.
+    await session.run("1", RUN);
+    const cell = await session.run(ask, RUN);
+    const command = await sandbox.exec(["python3", "-c", ask], EXEC);
+    expect([command.stdout, shell.output, cell.output]).toEqual(["10\n", "10\n", "10\n"]);
+  });
+
   // The kernel exempts the host's root from this limit.
   (IS_ROOT ? untested : test)(
     "a fork bomb stops at the limit, and a neighbour does not feel it",

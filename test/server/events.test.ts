@@ -155,9 +155,10 @@ async function neverReading(t: Setup, way: "TCP" | "socket") {
     const page = list({ ...filter, after: 0 });
     return { ...page, rows: Array(50).fill(page.rows[0]), more: true };
   };
-  const gone = Promise.withResolvers<void>();
+  const [asked, gone] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const watched = new Hono<ServerEnv>();
   watched.use((c, next) => {
+    asked.resolve();
     c.req.raw.signal.addEventListener("abort", () => gone.resolve());
     return next();
   });
@@ -166,7 +167,7 @@ async function neverReading(t: Setup, way: "TCP" | "socket") {
   const socket = dir.file("s.sock");
   const service = await listenOn(watched, {
     ...{ host: "127.0.0.1", port: 0, socket, ...nobody },
-    durable: () => t.store.durable(),
+    ...{ durable: () => t.store.durable(), stopMs: 100 },
   });
   const { port, host } = new URL(service.url);
   const to = way === "TCP" ? { port: Number(port), host: "127.0.0.1" } : { path: socket };
@@ -174,7 +175,9 @@ async function neverReading(t: Setup, way: "TCP" | "socket") {
   reader.write(`GET /v1/events?after=0 HTTP/1.1\r\nhost: ${host}\r\n\r\n`);
   return {
     reader,
+    asked: asked.promise,
     gone: gone.promise,
+    stop: () => service.stop(),
     async [Symbol.asyncDispose]() {
       const closed = reader.closed ? null : once(reader, "close");
       reader.destroy();
@@ -191,7 +194,7 @@ test("P10: a reader by TCP that takes nothing is cut, although it stays connecte
   await slow.gone;
 }, 30_000);
 
-// Bun has no timeout for connections of a Unix socket: there one stays open as long as its process, which is ours, does.
+// Bun has no timeout for a connection of a Unix socket: there one stays open until its process, which is ours, or the service ends.
 test("P10: for a reader by the socket that takes nothing its stream is ended, and no more is kept", async () => {
   await using t = setup({ slowReaderMs: 100 });
   await using slow = await neverReading(t, "socket");
@@ -215,4 +218,35 @@ test("P10: for a reader by the socket that takes nothing its stream is ended, an
   slow.reader.resume();
   await ended.promise;
   expect(bytes).toBeLessThan(4_000_000);
+}, 30_000);
+
+type Refusal = { error: { message: string } };
+
+test("P10: readers by the socket that were cut are counted until they go, and refused above the limit", async () => {
+  await using t = setup({ slowReaderMs: 100 });
+  const open = async () => {
+    const response = await t.app.request("/v1/events", {}, t.env);
+    if (response.ok) await response.body?.cancel();
+    const { error } = response.ok ? { error: null } : ((await response.json()) as Refusal);
+    return error?.message ?? "";
+  };
+  const wait = (what: string, wanted: string) =>
+    waitFor(async () => (await open()) === wanted, what);
+  await using staying = await neverReading(t, "socket");
+  {
+    await using going = await neverReading(t, "socket");
+    await wait("both to be cut", "too many streams that were cut are still connected");
+    going.reader.destroy();
+    await wait("one to be gone", "");
+  }
+  staying.reader.resume();
+  await wait("the other to have taken its end", "");
+}, 30_000);
+
+test("P11: a reader by the socket that takes nothing does not hold up the end of the service", async () => {
+  await using t = setup({ slowReaderMs: 100 });
+  await using slow = await neverReading(t, "socket");
+  await slow.asked;
+  await slow.stop();
+  await slow.gone;
 }, 30_000);

@@ -28,9 +28,12 @@ export function eventRoutes(parts: ServerParts) {
     const place = parts.gate.openStream();
     c.env.keepOpen();
     const options = { live: query.live, groupsAfter: query.groups ? groups : null };
-    const stream = new EventStream(parts, filter, options, () => {
-      place[Symbol.dispose]();
-      c.env.closeIfStuck();
+    const stream = new EventStream(parts, filter, options, {
+      over: () => place[Symbol.dispose](),
+      cut: () => {
+        place.linger();
+        c.env.closeIfStuck();
+      },
     });
     c.req.raw.signal.addEventListener("abort", () => stream.close());
     return new Response(stream.body, { headers: HEADERS });
