@@ -68,8 +68,9 @@ _POLL_S = 60.0
 # Rollouts of one submit, and about how much of them; the service takes 64 MiB unless it is told otherwise.
 _BATCH = 1000
 _BATCH_BYTES = 16 * 2**20
-# Connections of an asyncio client; beyond half of them nobody keeps one for a long poll.
-_CONNECTIONS = 256
+# Connections of an asyncio client: for long polls, which are short ones while many wait, and for all else.
+_POLLS = 192
+_REQUESTS = 64
 _SHORT_POLL_S = 1.0
 # How long cancelling a rollout may hold up who is cancelled itself.
 _GIVE_UP_S = 5.0
@@ -387,23 +388,19 @@ def _submit_bodies(requests: Iterable[Json]) -> Iterator[bytes]:
 
 
 def _get(rollout_id: str, wait_s: float) -> _Operation[Json]:
-    query = _query(wait_ms=int(wait_s * 1000)) if wait_s > 0 else ""
-    return (yield from _call("GET", f"/v1/rollouts/{_quoted(rollout_id)}{query}", wait_s=wait_s))
-
-
-def _wait(rollout_id: str, timeout_s: Optional[float]) -> _Operation[Json]:
-    until = _deadline(timeout_s)
+    until = time.monotonic() + wait_s
     while True:
         poll_s = max(0.0, min(_POLL_S, until - time.monotonic()))
         rollout = yield from _poll(f"/v1/rollouts/{_quoted(rollout_id)}", poll_s)
-        if rollout["state"] in _FINAL:
+        if rollout["state"] in _FINAL or time.monotonic() >= until:
             return rollout
-        if time.monotonic() >= until:
-            raise TimeoutError(f"rollout {rollout_id} is still in {rollout['stage']}")
 
 
-def _deadline(timeout_s: Optional[float]) -> float:
-    return float("inf") if timeout_s is None else time.monotonic() + timeout_s
+def _wait(rollout_id: str, timeout_s: Optional[float]) -> _Operation[Json]:
+    rollout = yield from _get(rollout_id, float("inf") if timeout_s is None else timeout_s)
+    if rollout["state"] not in _FINAL:
+        raise TimeoutError(f"rollout {rollout_id} is still in {rollout['stage']}")
+    return rollout
 
 
 def _trajectory(rollout_id: str) -> _Operation[Trajectory]:
@@ -1132,16 +1129,19 @@ class AsyncClient:
 
     async def _once(self, request: _Request) -> _Response:
         streams = self._here()
-        async with streams.slots:
-            streams.busy += 1
+        limit_s = self._settings.limit_s(request)
+        if request.poll_s == 0:
+            async with streams.requests:
+                return await asyncio.wait_for(self._over(streams, request), limit_s)
+        async with streams.polls:
+            # Half of them are for those that come and go, so that nobody waits for long behind others.
+            if streams.polling >= _POLLS / 2:
+                request = replace(request, poll_s=min(request.poll_s, _SHORT_POLL_S))
+            streams.polling += 1
             try:
-                if streams.busy > _CONNECTIONS / 2:
-                    poll_s = min(request.poll_s, _SHORT_POLL_S)
-                    request = replace(request, poll_s=poll_s)
-                limit_s = self._settings.limit_s(request)
                 return await asyncio.wait_for(self._over(streams, request), limit_s)
             finally:
-                streams.busy -= 1
+                streams.polling -= 1
 
     async def _over(self, streams: "_Streams", request: _Request) -> _Response:
         if streams.idle:
@@ -1171,8 +1171,9 @@ class _Streams:
 
     def __init__(self, owner: Tuple[int, asyncio.AbstractEventLoop]) -> None:
         self.owner = owner
-        self.slots = asyncio.Semaphore(_CONNECTIONS)
-        self.busy = 0
+        self.polls = asyncio.Semaphore(_POLLS)
+        self.requests = asyncio.Semaphore(_REQUESTS)
+        self.polling = 0
         self.idle: List[_Stream] = []
 
     async def exchange(

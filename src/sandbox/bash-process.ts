@@ -2,6 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ServiceError } from "../errors.ts";
 import { abortable, atMost } from "../lib/abortable.ts";
+import { shellWord } from "../lib/shell-word.ts";
 import type { AttachedContext } from "./attached-context.ts";
 import { endOfKilled } from "./exec.ts";
 import { type Marker, MarkerScanner } from "./marker-scanner.ts";
@@ -112,7 +113,7 @@ export class BashProcess {
     // After a text that ended within a quote bash takes the next `{` for a word, unless a line came between.
     const reset = status === 0 ? "" : "\n";
     const then = status === 0 ? "&&" : "||";
-    const words = isTyped ? `'${text.replaceAll("'", "'\\''")}'` : '"$__rollout_text"';
+    const words = isTyped ? shellWord(text) : '"$__rollout_text"';
     const line = `${reset} ${begin} ${then} eval -- ${words}; { __rollout_end; } 2>/dev/null\n`;
     this.#process.typeAfterReset(line);
   }

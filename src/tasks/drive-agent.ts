@@ -4,6 +4,7 @@ import { type AgentRules, DEFAULT_RULES } from "../agent/rules.ts";
 import type { Tool, ToolLimits, ToolName } from "../agent/tool.ts";
 import { createTools } from "../agent/tools.ts";
 import type { Message } from "../inference/engine.ts";
+import { shellWord } from "../lib/shell-word.ts";
 import type { RolloutOptions } from "../protocol/rollout.ts";
 import { type PromptTexts, renderPrompt } from "./prompt.ts";
 import type { AgentDefaults } from "./settings.ts";
@@ -92,7 +93,7 @@ function withSystem(messages: Message[], system: string | undefined): Message[] 
 
 /** Where tools begin, and what a shell does before it is used. */
 function beginning({ shellStart, workdir }: AgentTask) {
-  const cd = workdir === undefined ? [] : [`cd -- '${workdir.replaceAll("'", `'\\''`)}'`];
+  const cd = workdir === undefined ? [] : [`cd -- ${shellWord(workdir)}`];
   const lines = [...cd, ...(shellStart === undefined ? [] : [shellStart])];
   return {
     ...(lines.length > 0 ? { shellStart: lines.join("\n") } : {}),

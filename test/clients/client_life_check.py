@@ -149,13 +149,23 @@ def many_at_once():
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (320, hard))
 
+    held = {"id": "many-held", "labels": {"who": "held"}, **echo(run_ms=600_000)}
+
     async def all_of_them():
         async with rolloutd.AsyncClient(server, patience_s=0) as client:
             runs = [client.run(echo(reward=at % 2, run_ms=200)) for at in range(400)]
-            return [done.reward for done in await asyncio.gather(*runs)]
+            tasks = [asyncio.ensure_future(run) for run in [client.run(held), *runs]]
+            while not await client.list(label="who:held", state="active"):
+                await asyncio.sleep(0.05)
+            # It does not wait for its turn behind all those that wait.
+            tasks[0].cancel()
+            await asyncio.wait(tasks[:1])
+            state = (await client.get("many-held", wait_s=10))["state"]
+            return [state, *[done.reward for done in await asyncio.gather(*tasks[1:])]]
 
     try:
-        return asyncio.run(all_of_them()) == [at % 2 for at in range(400)]
+        state, *rewards = asyncio.run(all_of_them())
+        return state == "cancelled" and rewards == [at % 2 for at in range(400)]
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 

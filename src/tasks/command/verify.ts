@@ -1,4 +1,5 @@
 import { ServiceError } from "../../errors.ts";
+import { shellWord } from "../../lib/shell-word.ts";
 import type { Sandbox } from "../../sandbox/sandbox.ts";
 import type { Verdict } from "../../verifiers/verdict.ts";
 import type { CommandInstance } from "./row.ts";
@@ -17,7 +18,7 @@ export async function verify(
 ): Promise<Verdict> {
   const { command, reward: from, reward_file, timeout_ms: timeoutMs } = verifier;
   // What lies there already was not written by the verifier.
-  const script = reward_file ? `rm -rf -- ${quoted(reward_file)}\n${command}` : command;
+  const script = reward_file ? `rm -rf -- ${shellWord(reward_file)}\n${command}` : command;
   // Of a name that nobody can have taken before.
   const logFile = `/tmp/verifier-${crypto.randomUUID()}.log`;
   const run = await sandbox.run(script, { log: logFile, cwd: workdir, timeoutMs, signal });
@@ -75,10 +76,6 @@ function numberOf(text: string): number | null {
   } catch {
     return null;
   }
-}
-
-function quoted(path: string): string {
-  return `'${path.replaceAll("'", `'\\''`)}'`;
 }
 
 function failed(why: string, log: string): ServiceError {

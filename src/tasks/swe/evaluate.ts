@@ -1,3 +1,4 @@
+import { shellWord } from "../../lib/shell-word.ts";
 import type { Sandbox } from "../../sandbox/sandbox.ts";
 import type { Outcome } from "../../trajectory/record.ts";
 import type { Verdict } from "../../verifiers/verdict.ts";
@@ -99,8 +100,8 @@ async function runTests(
   const command =
     "script" in tests
       ? tests.script
-      : `${tests.command} ${tests.targets.map((target) => quoted(target)).join(" ")}`;
-  const script = `exec 2>&1\ncd ${quoted(folder)} || exit 125\n${ENVIRONMENT}\n${command}\n`;
+      : `${tests.command} ${tests.targets.map((target) => shellWord(target)).join(" ")}`;
+  const script = `exec 2>&1\ncd ${shellWord(folder)} || exit 125\n${ENVIRONMENT}\n${command}\n`;
   const { stdout, exitCode, timedOut } = await sandbox.exec(["bash", "-s"], {
     cwd: "/",
     env: { ...GIT_ENV, ...LOCALE },
@@ -114,8 +115,4 @@ async function runTests(
 
 function joinBytes(files: readonly PatchFile[]): Buffer {
   return Buffer.from(joinPatch(files), "latin1");
-}
-
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -78,11 +78,9 @@ function endOfFile(lines: string[], start: number): number {
 }
 
 function endOfHunk(lines: string[], start: number): number {
-  const [, before = "1", after = "1"] =
-    /^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@/.exec(lines[start] ?? "") ?? [];
-  if (!/^@@ -\d+(,\d+)? \+\d+(,\d+)? @@/.test(lines[start] ?? "")) {
-    throw new PatchError(`line ${start + 1} is no heading of a hunk`);
-  }
+  const heading = /^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@/.exec(lines[start] ?? "");
+  if (!heading) throw new PatchError(`line ${start + 1} is no heading of a hunk`);
+  const [, before = "1", after = "1"] = heading;
   let [removed, added, at] = [Number(before), Number(after), start + 1];
   while (removed > 0 || added > 0) {
     const line = lines[at];

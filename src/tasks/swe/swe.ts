@@ -1,5 +1,7 @@
 import { ServiceError } from "../../errors.ts";
+import { shellWord } from "../../lib/shell-word.ts";
 import type { Sandbox } from "../../sandbox/sandbox.ts";
+import { needSandbox } from "../need-sandbox.ts";
 import type { TaskKind } from "../task-kind.ts";
 import { ENVIRONMENT, evaluateChange } from "./evaluate.ts";
 import { imageOf } from "./images.ts";
@@ -33,12 +35,12 @@ export const swe: TaskKind<SweInstance> = {
   }),
 
   async init(instance, sandbox, signal) {
-    await prepareRepository(instance, required(sandbox), true, signal);
+    await prepareRepository(instance, needSandbox(sandbox), true, signal);
   },
 
   async run(instance, context) {
     const { signal, recorder } = context;
-    const sandbox = required(context.sandbox);
+    const sandbox = needSandbox(context.sandbox);
     const base = await startingCommit(instance, sandbox, signal);
     const { stopReason, finalMessage } = await context.agent({
       prompt: {
@@ -46,7 +48,7 @@ export const swe: TaskKind<SweInstance> = {
         fields: { folder: instance.folder, problem: instance.problem, base_commit: base },
       },
       tools: swe.tools,
-      shellStart: `cd '${instance.folder}'\n${ENVIRONMENT}`,
+      shellStart: `cd -- ${shellWord(instance.folder)}\n${ENVIRONMENT}`,
       maxTurns: MAX_TURNS,
     });
     context.agentDone();
@@ -71,7 +73,7 @@ export const swe: TaskKind<SweInstance> = {
   },
 
   evaluate: (instance, outcome, { sandbox, signal }) =>
-    evaluateChange(instance, outcome, required(sandbox), signal),
+    evaluateChange(instance, outcome, needSandbox(sandbox), signal),
 };
 
 /** Before the agent begins: afterwards nothing in its sandbox is known. */
@@ -90,9 +92,4 @@ function patchParts(patch: Buffer | null) {
   const text = patch.toString();
   if (Buffer.from(text).equals(patch)) return { patch: text };
   return { patch: text, state: { patch_base64: patch.toString("base64") } };
-}
-
-function required(sandbox: Sandbox | null): Sandbox {
-  if (sandbox) return sandbox;
-  throw new Error("a software engineering job came without its sandbox");
 }

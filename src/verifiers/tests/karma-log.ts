@@ -13,8 +13,7 @@ export function parseKarma(log: string): TestLine[] {
 
 /** Alibaba's Next: as `parseKarma`, in several runs of a browser, joined by ` - `. */
 export function parseKarmaRuns(log: string): TestLine[] {
-  const text = withoutEscapes(log).replace(/AssertionError:\s+#[\s\S]*?\n\n/g, "");
-  return text
+  return withoutDifferences(withoutEscapes(log))
     .split(" xvfb-run ")
     .slice(1)
     .flatMap((run) => {
@@ -22,6 +21,21 @@ export function parseKarmaRuns(log: string): TestLine[] {
       const lines = tree.split("\n").filter((line) => !/^\s*(ERROR|LOG|WARN|Check|in)/.test(line));
       return indented(lines.join("\n"), { test: (line) => signed(line, "✓", "✗"), join: " - " });
     });
+}
+
+/** Without what differs where a test failed, up to an empty line, in which other signs may stand. */
+function withoutDifferences(text: string): string {
+  const begins = /AssertionError:\s+#/g;
+  const kept: string[] = [];
+  let from = 0;
+  for (let begin = begins.exec(text); begin; begin = begins.exec(text)) {
+    const end = text.indexOf("\n\n", begins.lastIndex);
+    if (end < 0) break;
+    kept.push(text.slice(from, begin.index));
+    from = end + 2;
+    begins.lastIndex = from;
+  }
+  return kept.join("") + text.slice(from);
 }
 
 function signed(line: string, passed: string, failed: string) {

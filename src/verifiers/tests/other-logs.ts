@@ -19,8 +19,8 @@ export function parseQuarto(log: string): TestLine[] {
       if (!temporary.has(found)) temporary.set(found, temporary.size);
       return `/tmp/${temporary.get(found)}`;
     });
-    const name = (line.split("...")[0] ?? "").trim();
-    const passed = /\.\.\..*\bok\b/.test(line);
+    const [name = "", ...rest] = line.split("...").map((part) => part.trim());
+    const passed = rest.some((part) => /\bok\b/.test(part));
     lines.push({ name, status: passed ? "passed" : "failed", line: name });
   }
   return lines;
@@ -39,8 +39,10 @@ export function parseGo(log: string): TestLine[] {
 /** `cargo test`: `test module::name ... ok`. */
 export function parseCargo(log: string): TestLine[] {
   return log.split("\n").flatMap((line) => {
-    const [, name = "", word] = /^test\s+(.+?)\s+\.\.\.\s+(ok|FAILED|ignored)/.exec(line) ?? [];
-    if (!word) return [];
+    const end = /^test\s/.test(line) ? /\s\.\.\.\s+(ok|FAILED|ignored)/.exec(line) : null;
+    const name = line.slice("test ".length, end?.index).trim();
+    if (!end || name === "") return [];
+    const [, word] = end;
     const status = word === "ok" ? "passed" : word === "FAILED" ? "failed" : "skipped";
     return [{ name, status, line: name }];
   });

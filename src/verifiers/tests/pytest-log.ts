@@ -13,8 +13,9 @@ export function parsePytest(log: string): TestLine[] {
 /** As `parsePytest`; of a path as parameter only the last part stays: `test[/a/b/c]` is `test[/c]`. */
 export function parsePytestOptions(log: string): TestLine[] {
   return summaryLines(log, (name) => {
-    const [, main, option] = /^(.*?)\[(.*)\]/.exec(name) ?? [];
-    if (main === undefined || option === undefined) return name;
+    const [open, close] = [name.indexOf("["), name.lastIndexOf("]")];
+    if (open < 0 || close < open) return name;
+    const [main, option] = [name.slice(0, open), name.slice(open + 1, close)];
     const isPath = option.startsWith("/") && !option.startsWith("//") && !option.includes("*");
     return `${main}[${isPath ? `/${option.split("/").at(-1)}` : option}]`;
   });

@@ -37,7 +37,7 @@ const WORDS: Record<string, TestStatus> = {
 
 /** The status that a word of pytest's names. */
 export function statusOfWord(word: string): TestStatus | null {
-  return WORDS[word] ?? null;
+  return Object.hasOwn(WORDS, word) ? (WORDS[word] ?? null) : null;
 }
 
 /** Escape sequences of terminals: colours, cursor. */

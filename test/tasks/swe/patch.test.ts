@@ -128,12 +128,28 @@ test("a class that equals everything is found, and an honest one is not", () => 
     "+    def __eq__(self, other: object) -> bool: return True\n",
     '+    def __eq__(self, o):\n+        """Equal."""\n+        return True\n',
     '+x = type("X", (), {"__eq__": lambda a, b: True})\n',
+    '+x = {"__ne__": lambda a, b: a != b, "__eq__": lambda a, b: True}\n',
+    "+    def __eq__(self, other):\r\n+        return True\r\n",
+    "+    def __eq__(self, other):\r        return True\r\n",
+    "+    def __eq__(self, other):  # all\n+\n+        # are\n+        return 1\n",
   ];
   expect(bad.filter((patch) => !addsAlwaysEqual(patch, ""))).toEqual([]);
   const good =
     "+    def __eq__(self, other):\n+        return self.x == other.x\n+        return True\n";
   expect(addsAlwaysEqual(good, "")).toBe(false);
   expect(addsAlwaysEqual(bad[0] as string, bad[0] as string)).toBe(false);
+});
+
+test.each([
+  ["+def __eq__(", ")"],
+  ["+", "__eq__=lambda "],
+  ["+def __eq__(a):", ": "],
+  ["+def __eq__(a):\n", "+#\n"],
+])("a patch of a megabyte is looked through at once: %s%s…", (start, repeated) => {
+  const patch = start + repeated.repeat(Math.ceil(1e6 / repeated.length));
+  const began = process.cpuUsage();
+  expect(addsAlwaysEqual(patch, "")).toBe(false);
+  expect(process.cpuUsage(began).user / 1e6).toBeLessThan(2);
 });
 
 test("a patch is turned round, and turned round again is itself", () => {

@@ -1,7 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { LOG_FORMATS, logFormatNamed } from "../../../src/verifiers/tests/formats.ts";
+import {
+  LOG_FORMATS,
+  type LogFormatName,
+  logFormatNamed,
+} from "../../../src/verifiers/tests/formats.ts";
+import { gradeTests } from "../../../src/verifiers/tests/grade.ts";
 import { statusesOf } from "../../../src/verifiers/tests/status.ts";
 
 /** Written by `record-logs` with the real runners. */
@@ -220,6 +225,10 @@ describe("what the code under test prints does not outweigh the runner", () => {
   });
 });
 
+test("a word that every object knows is no status", () => {
+  expect(statuses("a.py::test_a constructor\n", "pytest-v2")).toEqual({});
+});
+
 test("the harness's names for its parsers are known", () => {
   expect(logFormatNamed("parse_log_django")).toBe("unittest");
   expect(logFormatNamed("pytest")).toBe("pytest");
@@ -239,10 +248,18 @@ describe("a hostile log is read in bounded time", () => {
     ["escape sequences", much("\u001b[1m")],
     ["browsers", much("Chrome 1 (x) ")],
     ["indentation", much("  a\n   b\n")],
+    ["a name of blanks", `test ${much(" ")}`],
+    ["a long number", much("1")],
+    ["open brackets", `FAILED ${much("[")}`],
+    ["dots behind a mark", `[smoke] ${much(".")}`],
+    ["failures that do not end", ` xvfb-run ${much("AssertionError: #")}`],
   ];
   test.each(logs)("%s", (_name, log) => {
     const startMs = performance.now();
-    for (const { parse } of Object.values(LOG_FORMATS)) parse(log);
+    const lists = { failToPass: ["a"], passToPass: [] };
+    for (const format of Object.keys(LOG_FORMATS) as LogFormatName[]) {
+      gradeTests(log, 0, format, lists);
+    }
     expect(performance.now() - startMs).toBeLessThan(15_000);
   });
 });
