@@ -17,8 +17,8 @@ const RIVALS: PolicyName[] = ["static", "round-robin", "min-heap", "consistent-h
 const SLOTS_PER_BACKEND = 24;
 /** With fewer slots a static split does not outgrow its memory, which it does not look at. */
 const FEWER_SLOTS = [8, 10, 12, 16];
-/** As long as all places can be looked through. */
-const MAX_PLACED = 64;
+/** Of more rollouts a backend, to choose all places beforehand takes minutes to play, and gains nothing. */
+const MAX_PLACED = 32;
 /** More would take minutes to play. */
 const MAX_ROLLOUTS = 1_024;
 

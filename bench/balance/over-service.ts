@@ -56,8 +56,6 @@ export async function overService(): Promise<void> {
   for (const { line } of engines.slice(1)) {
     await run(["backends", "add", line, ...folder, "--server", service.socket]);
   }
-  // The service knows its engines' memory from its first look.
-  await Bun.sleep(2 * LOOK_MS);
   const startMs = performance.now();
   const ended = await Promise.all(
     [...groups.values()].map((siblings, row) => group(service, row, siblings.length, tools.url)),

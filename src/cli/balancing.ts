@@ -45,16 +45,22 @@ export function startBalancing(
   const plan = () => desk.plan();
   const networks = config.backend_networks.split(",") as Network[];
   const keys = backendKeys(config, process.env);
-  const backends = createBackends(registry, store, clock, log, keys, plan, networks);
+  const load = new LoadWatch({
+    ...{ registry, clock, health, plan, pollMs: config.load_poll_ms },
+    maxTurns: config.backend_turns,
+  });
+  // Until its memory is known a backend would take on whatever waits.
+  const changed = () => {
+    load.look();
+    plan();
+  };
+  const backends = createBackends(registry, store, clock, log, keys, changed, networks);
+  load.look();
   const addresses = prorlAddresses(registry, store, clock, plan, networks);
   const watch = new BackendWatch({
     ...{ registry, clock, health, plan, probeTimeoutMs: PROBE_TIMEOUT_MS },
     changed: ({ id, profile = null }) =>
       store.transaction(() => store.backends.saveProfile(id, profile)),
-  });
-  const load = new LoadWatch({
-    ...{ registry, clock, health, plan, pollMs: config.load_poll_ms },
-    maxTurns: config.backend_turns,
   });
   const stop = () => {
     weights[Symbol.dispose]();

@@ -63,6 +63,7 @@ for.
     if (!values.server && !values.backend && !values.golden) {
       throw new UsageError("--server ADDRESS or --backend URL is needed");
     }
+    const groupSize = groupSizeOf(values);
     const limit = values.limit === undefined ? undefined : wholeNumber("--limit", values.limit, 1);
     const rows = readRows(path, values["data-source"]).slice(0, limit);
     const prefix = values["id-prefix"] ?? `run-${crypto.randomUUID().slice(0, 8)}`;
@@ -89,11 +90,10 @@ for.
     const out = outFile(values.resume ?? values.out ?? `${what}-${prefix}.jsonl`);
     await using server = await serverFor(values, context);
     const json = values.json === true;
-    if (informative !== undefined) {
-      const size = values["group-size"] ?? values.samples;
+    if (informative !== undefined && groupSize !== null) {
       return await runBatch(server.client, rows, {
         ...{ id: prefix, template: rolloutTemplate(plan), json },
-        groupSize: wholeNumber("--group-size", size, 1),
+        groupSize,
         informative: wholeNumber("--informative", informative, 1),
         out,
       });
@@ -132,6 +132,15 @@ const FLAGS = {
   golden: { type: "boolean" },
   json: { type: "boolean" },
 } as const;
+
+type GroupFlags = { informative?: string; "group-size"?: string; samples: string };
+
+/** Null: no groups. @throws UsageError where rewards could not differ, or groups have no goal */
+function groupSizeOf({ informative, samples, "group-size": given }: GroupFlags): number | null {
+  if (informative !== undefined) return wholeNumber("--group-size", given ?? samples, 2);
+  if (given === undefined) return null;
+  throw new UsageError("--group-size goes with --informative N; rollouts of a row are --samples N");
+}
 
 function decimal(flag: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;

@@ -307,6 +307,8 @@ describe("the command line", () => {
       [["jobs", "list", "--nope"], 2, "--nope"],
       [["jobs", "list", "--server", nobody], 69, `no rolloutd answers at ${nobody}`],
       [["run"], 2, "one file of rows is needed"],
+      [["run", "/r", "--server", nobody, "--group-size", "4"], 2, "goes with --informative N"],
+      [["run", "/r", "--server", nobody, "--informative", "4"], 2, "--group-size takes a whole"],
       [["run", "/nowhere.jsonl", "--server", nobody], 1, "/nowhere.jsonl can't be read"],
       [["serve", "--port", "x"], 2, "--port"],
       [["serve", "--driver", "host"], 1, "driver=host isolates nothing"],

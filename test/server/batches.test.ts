@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
 import { cpSync } from "node:fs";
-import { advantages } from "../../src/jobs/advantages.ts";
 import { BROKEN, groupService, mortalGroupService } from "../support/group-service.ts";
 import { randomFrom } from "../support/random.ts";
 import { tempDir } from "../support/temp-dir.ts";
@@ -354,52 +353,118 @@ describe("what a batch leaves unfinished", () => {
 
 const NEXT = { num_samples: 2, goal: { groups: 1 } };
 
-test("whatever the order of ends, faults and restarts, a batch brings exactly its groups, each with exactly its samples", async () => {
-  const random = randomFrom(5);
-  const pick = <T>(items: readonly T[]) => items[Math.floor(random() * items.length)] as T;
-  for (let walk = 0; walk < 3; walk++) {
+test("tokens are enough for a goal before its groups are, and no group too many is handed over", async () => {
+  using dir = tempDir();
+  await using t = groupService(dir.path);
+  const goal = { groups: 5, tokens: 14 };
+  await t.send("POST", "/v1/batches", { ...BATCH, goal, keep: "first_started" });
+  await decide(t, "b-1", 0, 1);
+  await waitFor(
+    async () => (await t.send("GET", "/v1/groups/b-1")).body.state === "complete",
+    "the second to be complete, and to wait for the first",
+  );
+  await decide(t, "b-0", 0, 1);
+  const { body } = await t.send("GET", "/v1/batches/b?wait_ms=20000");
+  expect(body).toMatchObject({ state: "complete", delivered: 1, surplus: 1 });
+});
+
+const POLICY = { ...BROKEN, code: "oom", boundary: "policy", retryable: false } as const;
+const SAMPLES = 3;
+const GOAL = 3;
+
+/** How two batches go, of which the second begins with what the first one left. */
+const WALKS = [
+  { keep: "cheapest", unfinished: "keep", on_policy_failure: "replace" },
+  { keep: "first_started", unfinished: "restart", on_policy_failure: "drop" },
+  { keep: "first_started", unfinished: "keep", on_policy_failure: "drop" },
+  { keep: "cheapest", unfinished: "end", on_policy_failure: "replace" },
+] as const;
+
+/** As the formulas have them, written out once more. */
+function expectedAdvantages(kind: string, rewards: number[]): number[] {
+  const total = rewards.reduce((sum, reward) => sum + reward, 0);
+  const n = rewards.length;
+  if (kind === "rloo") return rewards.map((reward) => reward - (total - reward) / (n - 1));
+  const squares = rewards.reduce((sum, reward) => sum + (reward - total / n) ** 2, 0);
+  return rewards.map((reward) => (reward - total / n) / (Math.sqrt(squares / (n - 1)) + 1e-6));
+}
+
+test.each(WALKS)(
+  "whatever the order of ends, faults, cancels and restarts, batches bring exactly their groups, each with exactly its samples: %o",
+  async (how) => {
+    const random = randomFrom(5);
+    const pick = <T>(items: readonly T[]) => items[Math.floor(random() * items.length)] as T;
     await using life = mortalGroupService();
-    const keep = walk % 2 === 0 ? "cheapest" : "first_started";
-    const samples = 3;
-    await life.now.send("POST", "/v1/batches", {
-      ...{ id: "b", num_samples: samples, goal: { groups: 4 }, instances: rows(60), keep },
-      ...{ max_replacements: 50, max_failed_groups: 50 },
-    });
-    const given = new Map<string, number>();
-    const seen: { id: string }[] = [];
+    const given = new Map<string, number | "failed">();
+    const brought: string[] = [];
     let restarts = 0;
-    for (let over = false; !over; ) {
-      // Requests alone never leave the turn of the event loop.
-      await new Promise((resolve) => setImmediate(resolve));
-      const t = life.now;
-      const held = [...t.waiting.keys()];
-      if (held.length > 0) {
-        const id = pick(held);
-        const broken = random() < 0.25;
-        const reward = random() < 0.5 ? 0 : 1;
-        if (!broken) given.set(id, reward);
-        await t.give(id, broken ? BROKEN : reward);
+    for (const [at, id] of ["a", "b"].entries()) {
+      await life.now.send("POST", "/v1/batches", {
+        ...{
+          ...how,
+          id,
+          num_samples: SAMPLES,
+          goal: { groups: GOAL },
+          instances: rows(40, 40 * at),
+        },
+        ...{ max_replacements: 50, max_failed_groups: 50, ...(at > 0 && { carry_from: "a" }) },
+      });
+      const seen: { id: string }[] = [];
+      for (let over = false; !over; ) {
+        // Requests alone never leave the turn of the event loop.
+        await new Promise((resolve) => setImmediate(resolve));
+        const t = life.now;
+        const held = [...t.waiting.keys()];
+        if (held.length > 0) {
+          const rollout = pick(held);
+          const end = pick([0, 1, 0, 1, 0, 1, BROKEN, BROKEN, POLICY] as const);
+          if (random() < 0.05) await t.send("DELETE", `/v1/rollouts/${rollout}`);
+          else {
+            given.set(rollout, typeof end === "number" ? end : "failed");
+            await t.give(rollout, end);
+          }
+        }
+        const page = `/v1/batches/${id}/groups?after=${seen.length}&limit=1`;
+        const { body } = await life.now.send("GET", page);
+        seen.push(...body.groups);
+        over = body.over;
+        // Most of them when a group was just handed over, and others may wait for their turn.
+        if (!over && restarts < 8 && random() < (body.groups.length > 0 ? 0.7 : 0.03)) {
+          restarts++;
+          await life.kill();
+        }
       }
-      if (random() < 0.05 && restarts < 3) {
-        restarts++;
-        await life.kill();
+      expect(seen).toHaveLength(GOAL);
+      brought.push(...ids(seen));
+      for (const kind of ["grpo", "rloo", "dapo"]) {
+        const path = `/v1/batches/${id}/groups?advantages=${kind}&limit=100`;
+        const { body } = await life.now.send("GET", path);
+        expect(ids(body.groups)).toEqual(ids(seen));
+        for (const group of body.groups) {
+          expect(group.members).toHaveLength(SAMPLES);
+          const counted = group.members.filter(
+            ({ state }: { state: string }) => state === "scored",
+          );
+          const dropped = group.members.filter(
+            ({ state }: { state: string }) => state === "dropped",
+          );
+          expect(counted.length + dropped.length).toBe(SAMPLES);
+          if (how.on_policy_failure === "replace") expect(dropped).toEqual([]);
+          const rewards = counted.map((member: { id: string }) => given.get(member.id));
+          expect(group.rewards).toEqual(rewards);
+          expect(new Set(rewards).size).toBe(2);
+          const shown = counted.map(({ advantage }: { advantage: number }) => advantage);
+          for (const [index, advantage] of expectedAdvantages(kind, rewards).entries()) {
+            expect(shown[index]).toBeCloseTo(advantage, 9);
+          }
+        }
       }
-      const page = `/v1/batches/b/groups?after=${seen.length}&limit=1`;
-      const { body } = await life.now.send("GET", page);
-      seen.push(...body.groups);
-      over = body.over;
     }
-    const { body } = await life.now.send("GET", "/v1/batches/b/groups?advantages=rloo&limit=100");
-    expect(ids(body.groups)).toEqual(ids(seen));
-    expect(new Set(ids(seen)).size).toBe(4);
-    for (const group of body.groups) {
-      expect(group.members).toHaveLength(samples);
-      const rewards = group.members.map(({ id }: { id: string }) => given.get(id));
-      expect(group.rewards).toEqual(rewards);
-      expect(new Set(rewards).size).toBe(2);
-      const shown = group.members.map(({ advantage }: { advantage: number }) => advantage);
-      expect(shown).toEqual(advantages("rloo", rewards));
+    expect(restarts).toBeGreaterThan(2);
+    expect(new Set(brought).size).toBe(2 * GOAL);
+    if (how.unfinished === "end") {
+      await waitFor(() => life.now.scheduler.unfinished === 0, "nothing to be left");
     }
-    await waitFor(() => life.now.scheduler.unfinished === 0, "nothing to be left");
-  }
-}, 60_000);
+  },
+  60_000,
+);

@@ -52,16 +52,11 @@ export function held<T extends Resident>(
   eldestFirst: readonly T[],
   moreToCome: boolean,
 ): Set<T> {
-  const rank = (one: T) => {
-    if (moreToCome) return 0;
-    return one.waitedMs >= MAX_WAITED_MS ? Number.NEGATIVE_INFINITY : rankOf(one);
-  };
-  const ranked = eldestFirst.map((one) => ({ one, rank: rank(one) }));
-  ranked.sort((a, b) => (a.rank === b.rank ? 0 : a.rank - b.rank));
+  const ranked = moreToCome ? eldestFirst : byRank(eldestFirst);
   const inside = new Set<T>();
   const groups = new Set<string | null>();
   let together = 0;
-  for (const { one } of ranked) {
+  for (const one of ranked) {
     const { contextTokens, firstContext, group } = one;
     const isThere = group !== null && groups.has(group);
     groups.add(group);
@@ -70,6 +65,15 @@ export function held<T extends Resident>(
     inside.add(one);
   }
   return inside;
+}
+
+/** Who has waited for long, and then who has come least far. */
+function byRank<T extends Resident>(eldestFirst: readonly T[]): T[] {
+  const ranked = eldestFirst.map((one) => {
+    return { one, rank: one.waitedMs >= MAX_WAITED_MS ? Number.NEGATIVE_INFINITY : rankOf(one) };
+  });
+  ranked.sort((a, b) => (a.rank === b.rank ? 0 : a.rank - b.rank));
+  return ranked.map(({ one }) => one);
 }
 
 /** Who is out has to be computed anew, so that it comes in only where it is behind by as much as that is. */
