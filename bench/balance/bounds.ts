@@ -18,7 +18,7 @@ export type Cost = {
 type Cluster = { rollouts: Rollout[]; engine: EngineModel; backends: number };
 
 /**
- * The issue's bound: the longest rollout alone on an engine, or all work shared evenly among the engines, each with a full
+ * What batches are held against: the longest rollout alone on an engine, or all work shared evenly among the engines, each with a full
  * memory from its first step to its last, so that the weights are read as rarely as can be. Units: milliseconds.
  */
 export function lowerBoundMs({ rollouts, engine, backends }: Cluster): number {

@@ -80,12 +80,11 @@ class Cluster {
   readonly #seenPreemptions = new Map<VirtualEngine, number>();
 
   constructor(options: ClusterOptions) {
-    const { policy, moves, backends, engine, joinMs = 0 } = options;
+    const { policy, moves, backends, engine, joinMs = 0, speed = 1 } = options;
     this.#options = options;
     const queue = this.#queue;
     const lengths = options.foresight ? { lengths: new Foresight(options.rollouts) } : {};
     const moreToCome = () => this.#parts.some(({ waiting }) => waiting.length > 0);
-    const { speed = 1 } = options;
     const clock = { nowMs: () => queue.nowMs() / speed };
     const given = { policy, moves, moreToCome, clock };
     this.#registry = new BackendRegistry({ ...given, ...lengths });

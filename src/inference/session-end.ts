@@ -1,7 +1,9 @@
+import { ServiceError } from "../errors.ts";
 import { endpointOf } from "./endpoint.ts";
 import type { Backend } from "./engine.ts";
 import { askEngine } from "./engine-call.ts";
 import { Connections } from "./exchange.ts";
+import { isUnknownThere } from "./refusal.ts";
 
 const TIMEOUT_MS = 2_000;
 const MAX_REPLY_BYTES = 64 * 1024;
@@ -45,8 +47,8 @@ export class SessionEnds implements Disposable {
     };
     try {
       await askEngine(this.#connections, call, NO_RETRIES, this.#ended.signal);
-    } catch {
-      this.#without.add(backend.id);
+    } catch (error) {
+      if (error instanceof ServiceError && isUnknownThere(error)) this.#without.add(backend.id);
     }
   }
 

@@ -27,7 +27,7 @@ const DEFAULT_MAX_CRASHES = 2;
 /**
  * The control plane's heart: it puts the parts together and takes what clients ask (submits, cancels, leases, the drain).
  * What threads say is `worker-events.ts`, what becomes of jobs `job-changes.ts`, and who gets a free slot `slots.ts`.
- * All of one turn of the event loop is one transaction, and only after its commit do workers and clients hear of it.
+ * All that comes at about the same moment is one transaction, and only after its commit do workers and clients hear of it.
  */
 export class Scheduler {
   readonly waiters = new Waiters();

@@ -8,6 +8,8 @@ const MAX_MESSAGE_BYTES = 1 << 20;
 const O_PATH = 0o10000000;
 
 const MAX_IMAGES = 8;
+/** The kernel's PATH_MAX. */
+const MAX_PATH = 4096;
 const NOTHING = Buffer.alloc(0);
 
 export type CellEnd = { ok: boolean; cut: number; cwd: string; python: string; images: string[] };
@@ -125,12 +127,17 @@ function parseEnd(payload: Buffer, images: string[]): CellEnd | null {
     const { ok, cut, cwd, python } = JSON.parse(payload.toString());
     return {
       ok: ok === true,
-      cut: Number.isSafeInteger(cut) ? cut : 0,
-      cwd: String(cwd ?? ""),
-      python: String(python ?? ""),
+      cut: Number.isSafeInteger(cut) && cut > 0 ? cut : 0,
+      cwd: pathOf(cwd),
+      python: pathOf(python),
       images,
     };
   } catch {
     return null;
   }
+}
+
+/** What is no path is left out: it stands in every answer that the model gets. */
+function pathOf(value: unknown): string {
+  return typeof value === "string" && value.length <= MAX_PATH ? value : "";
 }

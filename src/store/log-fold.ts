@@ -15,7 +15,7 @@ type Folding = { database: boolean; done: Promise<void>; end(error: Error | null
  * SQLite does it in a commit: it syncs the log, copies the pages into the database file, and syncs that, which takes
  * milliseconds of the thread. Here it copies only, with `synchronous = OFF`, between two syncs that another thread
  * makes. Until the second is over nothing may be written: the log would begin anew, over pages that the database on
- * the disk does not have yet. Ticks wait for `running`, and any other write calls `finish`.
+ * the disk does not have yet. Ticks wait for `begin`, and any other write calls `finish`.
  */
 export class LogFold implements Disposable {
   readonly #db: Database;
@@ -40,12 +40,10 @@ export class LogFold implements Disposable {
     this.#copy = db.query("PRAGMA wal_checkpoint(PASSIVE)");
   }
 
-  /** Resolves when writes may go on; null where they may already. */
-  get running(): Promise<void> | null {
-    return this.#folding?.done ?? null;
-  }
-
-  /** Begins where the log has grown enough. Null where it has not; rejects when the disk fails. */
+  /**
+   * Begins where the log has grown enough. Resolves when writes may go on; null where they may already. Rejects when
+   * the disk fails.
+   */
   begin(): Promise<void> | null {
     if (this.#disposed) return null;
     if (this.#folding) return this.#folding.done;
@@ -74,7 +72,7 @@ export class LogFold implements Disposable {
     return done;
   }
 
-  /** Before a write that does not wait for `running`. @throws Error when the disk fails */
+  /** Before a write that does not wait for `begin`. @throws Error when the disk fails */
   finish(): void {
     if (!this.#folding) return;
     const error = this.#folding.database ? this.#database.syncNow() : null;
@@ -99,13 +97,12 @@ export class LogFold implements Disposable {
     this.#db.run("PRAGMA synchronous = OFF");
     try {
       this.#copy.get();
-      this.#maxPages = MAX_PAGES;
       return true;
     } catch {
-      this.#maxPages += MAX_PAGES;
       return false;
     } finally {
       this.#db.run("PRAGMA synchronous = NORMAL");
+      this.#maxPages = this.#unfolded() === 0 ? MAX_PAGES : this.#maxPages + MAX_PAGES;
     }
   }
 }

@@ -150,9 +150,13 @@ test("a router is told which session is over, and one that keeps none is told on
   };
   await tell(404, ["job 1", "job 2"]);
   await tell(200, ["job 1", "job 2"]);
+  // Whatever is wrong there for the moment.
+  await tell(500, ["job 1", "job 2"]);
   expect(asked).toEqual([
     "404 POST /finish_session?session_id=job%201",
     "200 POST /finish_session?session_id=job%201",
     "200 POST /finish_session?session_id=job%202",
+    "500 POST /finish_session?session_id=job%201",
+    "500 POST /finish_session?session_id=job%202",
   ]);
 });

@@ -24,6 +24,14 @@ Picture(1)`;
   expect((await python.run("1", EXEC)).images).toEqual([]);
 });
 
+test("a folder or interpreter that is no path is not told", async () => {
+  await using bundle = await setup("bubblewrap");
+  const python = await (await bundle.open()).python({ startTimeoutMs: 20_000 });
+  const code = "import os, sys; os.getcwd = lambda: 'x' * 500_000; sys.executable = 'y' * 400_000";
+  const { ok, cwd, python: interpreter } = await python.run(code, EXEC);
+  expect([ok, cwd, interpreter]).toEqual([true, "", ""]);
+});
+
 test("IPython's own syntax means what it means there", async () => {
   await using bundle = await setup("bubblewrap");
   const python = await (await bundle.open()).python({ startTimeoutMs: 20_000 });

@@ -73,7 +73,7 @@ const SUITES: Record<string, Suite> = {
     command: (version) => (/^1\.([789]|1\d)/.test(version) ? PYTEST : "pytest -n0 -rA"),
     // Most of its tests are cases in data files, which are chosen by name.
     select(testPatch) {
-      const cases = [...testPatch.matchAll(/\[case ([^\]]+)\]/g)].map(([, name = ""]) => name);
+      const cases = [...testPatch.matchAll(/\[case ([^[\]\n]+)\]/g)].map(([, name = ""]) => name);
       return cases.length === 0 ? null : ["-k", cases.join(" or ")];
     },
   },

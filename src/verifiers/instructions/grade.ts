@@ -26,7 +26,7 @@ export function gradeInstructions(
     const reason = `All ${instructions.length} instructions are followed.`;
     return { reward: 1, rule: "instructions_followed", reason };
   }
-  const share = 1 - broken.length / instructions.length;
+  const share = (instructions.length - broken.length) / instructions.length;
   const reason = `Not followed: ${details.broken.join(", ")}.`;
   return { reward: grading === "share" ? share : 0, rule: "instructions_broken", reason, details };
 }

@@ -73,6 +73,14 @@ describe("a row as published", () => {
     });
   });
 
+  test("whose patch begins many cases and ends none takes no longer for it", () => {
+    const cases = PATCH.replace("+y", `+${"[case ".repeat(100_000)}`);
+    const row = { ...ROW, repo: "python/mypy", version: "1.4", test_patch: cases };
+    const began = process.cpuUsage();
+    expect(parseSweRow(row).tests).toMatchObject({ targets: ["a.py"] });
+    expect(process.cpuUsage(began).user / 1e6).toBeLessThan(2);
+  });
+
   test("of R2E-Gym as it is before any preparation: without an id, which its image gives", () => {
     const row = {
       repo_name: "orange3",
