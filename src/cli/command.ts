@@ -7,7 +7,7 @@ export type CliContext = {
   spawnWorker(stage: Stage, settings: WorkerSettings): WorkerThread;
 };
 
-/** One subcommand. `run` returns the exit code: 0 done, 1 the work failed, 2 usage, 69 server unreachable. */
+/** One subcommand. `run` returns the exit code, one of `EXIT`. */
 export type Command = {
   name: string;
   summary: string;
@@ -15,6 +15,7 @@ export type Command = {
   run(argv: string[], context: CliContext): Promise<number>;
 };
 
+/** `failed`: the work; `usage`: how it was asked for. As sysexits.h has them, from 64 on. */
 export const EXIT = {
   ...{ done: 0, failed: 1, usage: 2, unreachable: 69, bug: 70 },
   /** The database is damaged. */
