@@ -23,6 +23,7 @@ import { watchSandbox } from "../sandbox/watchdog.ts";
 import { loadTaskModules } from "../tasks/load-modules.ts";
 import { createLog } from "../telemetry/log.ts";
 import { Recorder } from "../trajectory/recorder.ts";
+import { RecordTurns } from "./record-turns.ts";
 import { runStage, type StageParts } from "./run-stage.ts";
 import { WarmDriver, warmUp } from "./warm.ts";
 
@@ -35,7 +36,7 @@ let outbox: FromWorker[] = [];
 /** A stage that is started meanwhile waits; a module that can't be loaded ends the thread. */
 let ready: Promise<void> | undefined;
 let shared: Omit<StageParts, "sandboxStarted" | "pace" | "slotFreed"> | undefined;
-let lastRecord: Promise<void> = Promise.resolve();
+const records = new RecordTurns();
 
 /** Events of one turn of the event loop leave as one message. */
 function send(event: FromWorker): void {
@@ -44,12 +45,6 @@ function send(event: FromWorker): void {
     self.postMessage(outbox);
     outbox = [];
   });
-}
-
-/** One a turn of the event loop: a long record must not keep the slots of those that end with it. */
-function turnToRecord(): Promise<void> {
-  lastRecord = lastRecord.then(() => new Promise((resolve) => setImmediate(resolve)));
-  return lastRecord;
 }
 
 const turns = new TurnGate(send);
@@ -97,7 +92,7 @@ async function work(start: StartStage): Promise<void> {
   const driver = new WarmDriver(shared.driver, start.warm, shared.end);
   const slotFreed = () => {
     send({ type: "slot_freed", jobId, attempt, stage: start.stage });
-    return turnToRecord();
+    return records.next();
   };
   const parts = { ...shared, driver, images: { acquire }, sandboxStarted, pace, slotFreed };
   const finished = await runStage(start, parts, controller.signal, recorder);

@@ -140,3 +140,26 @@ test("a group goes on after the service died in the middle of it", async () => {
   expect(body).toMatchObject({ state: "complete", informative: true, rewards: [1, 1, 0] });
   expect(body.replaced).toHaveLength(1);
 });
+
+test("a rollout that a start finds to be over counts for its group as any other", async () => {
+  using dir = tempDir();
+  using copy = tempDir();
+  {
+    await using t = groupService(dir.path);
+    await t.send("POST", "/v1/groups", { id: "g", ...GROUP });
+    await t.give("g-1", 1);
+    await t.give("g-2", 0);
+    const held = await waitFor(() => t.waiting.get("g-0"), "the last one to run");
+    await waitFor(() => t.scheduler.unfinished === 1, "the others to be booked");
+    // Its thread does not confirm the cancel before the service dies.
+    t.waiting.delete("g-0");
+    await t.send("DELETE", "/v1/rollouts/g-0");
+    cpSync(dir.path, copy.path, { recursive: true });
+    held.thread.finish(held.start, { error: BROKEN });
+  }
+  await using next = groupService(copy.path);
+  expect(next.store.jobById("g-0")?.state).toBe("cancelled");
+  await next.give("g-0-r1", 1);
+  const { body } = await next.send("GET", "/v1/groups/g?wait_ms=20000");
+  expect(body).toMatchObject({ state: "complete", rewards: [1, 1, 0] });
+});
