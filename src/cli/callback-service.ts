@@ -11,6 +11,7 @@ import type { Store } from "../store/store.ts";
 import type { Log } from "../telemetry/log.ts";
 
 const POST_TIMEOUT_MS = 10_000;
+const MIN_SECRET_CHARS = 16;
 
 export type CallbackService = {
   /** @throws ServiceError `invalid_field`, `address_forbidden` */
@@ -55,21 +56,34 @@ function readSecret(
   file: string | undefined,
   env: Record<string, string | undefined>,
 ): string | null {
-  if (file === undefined) return env.ROLLOUTD_CALLBACK_SECRET || null;
   const field = { field: "callback_secret_file" };
+  if (file === undefined) {
+    const secret = env.ROLLOUTD_CALLBACK_SECRET || null;
+    if (secret !== null && secret.length < MIN_SECRET_CHARS) {
+      throw tooShort("ROLLOUTD_CALLBACK_SECRET", field);
+    }
+    return secret;
+  }
   try {
     if (statSync(file).mode & 0o077) {
       const message = `others can read the secret in ${file}`;
       throw new ServiceError("invalid_field", message, { ...field, mend: `chmod 600 ${file}` });
     }
     const secret = readFileSync(file, "utf8").trim();
-    if (secret.length >= 16) return secret;
+    if (secret.length >= MIN_SECRET_CHARS) return secret;
   } catch (error) {
     if (error instanceof ServiceError) throw error;
     throw new ServiceError("invalid_field", `${file} can't be read`, { ...field, cause: error });
   }
-  const mend = "write at least 16 characters into it: openssl rand -hex 32";
-  throw new ServiceError("invalid_field", `the secret in ${file} is too short`, { ...field, mend });
+  throw tooShort(file, field);
+}
+
+function tooShort(where: string, field: { field: string }): ServiceError {
+  const mend = `give it at least ${MIN_SECRET_CHARS} characters: openssl rand -hex 32`;
+  return new ServiceError("invalid_field", `the secret in ${where} is too short`, {
+    ...field,
+    mend,
+  });
 }
 
 function noSecret(): ServiceError {
