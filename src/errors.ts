@@ -79,6 +79,7 @@ export const ERRORS = {
   crash_limit: { status: 200, boundary: "service", retryable: false },
   shutting_down: { status: 503, boundary: "service", retryable: true },
   not_ready: { status: 503, boundary: "service", retryable: true },
+  node_exhausted: { status: 503, boundary: "service", retryable: true },
   disk_full: { status: 507, boundary: "service", retryable: true },
   task_module_invalid: { status: 500, boundary: "service", retryable: false },
   data_dir_in_use: { status: 500, boundary: "service", retryable: false },
@@ -141,8 +142,23 @@ export function errorBodyOf(code: ErrorCode, message: string): ErrorBody {
 /** Turns whatever was thrown into plain data. A bug keeps its message, so that it can be reported. */
 export function toErrorBody(thrown: unknown): ErrorBody {
   if (thrown instanceof ServiceError) return thrown.toBody();
+  if (isShortage(thrown)) return shortage(thrown).toBody();
   const message = thrown instanceof Error ? `${thrown.name}: ${thrown.message}` : String(thrown);
   return { code: "internal", message, boundary: "service", retryable: false };
+}
+
+/** Of the operating system's errors: what the kernel gave to somebody else, and may have a moment later. */
+const SHORTAGES = ["EAGAIN", "EMFILE", "ENFILE", "ENOMEM"];
+
+function isShortage(thrown: unknown): thrown is Error {
+  const code = (thrown as { code?: unknown } | null)?.code;
+  return thrown instanceof Error && typeof code === "string" && SHORTAGES.includes(code);
+}
+
+function shortage(cause: Error): ServiceError {
+  const mend = "raise the service's limits (ulimit -n, ulimit -u), or give it fewer slots";
+  const message = `the node has no descriptors, processes or memory left: ${cause.message}`;
+  return new ServiceError("node_exhausted", message, { mend, cause });
 }
 
 /** Rebuilds an error that crossed a thread or the wire. */

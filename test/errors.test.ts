@@ -40,6 +40,14 @@ describe("an error as plain data", () => {
     ]);
   });
 
+  test("of what the kernel has none left just now is worth another try, and says what to raise", () => {
+    const error = Object.assign(new Error("too many open files"), { code: "EMFILE" });
+    const body = toErrorBody(error);
+    expect(body).toMatchObject({ code: "node_exhausted", boundary: "service", retryable: true });
+    expect(body.mend).toContain("ulimit -n");
+    expect(toErrorBody(Object.assign(error, { code: "EISDIR" })).code).toBe("internal");
+  });
+
   test("is the same after it crossed a thread, whatever its code", () => {
     const codes = Object.keys(ERRORS) as ErrorCode[];
     const bodies = codes.map(

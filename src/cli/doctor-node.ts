@@ -5,6 +5,7 @@ import { isAccessible } from "../lib/is-accessible.ts";
 import { nodeMemory } from "../lib/memory.ts";
 import { makePrivateFolder } from "../lib/private-folder.ts";
 import { delegatedCgroup } from "../sandbox/cgroup.ts";
+import { descriptors } from "./descriptors.ts";
 import type { Finding } from "./finding.ts";
 
 const GIB = 1024 ** 3;
@@ -51,6 +52,7 @@ export function examineNode(node: Node, config: Config): Finding[] {
     imageCache(config.image_cache),
     noexec(node, config.data_dir),
     memory(config),
+    descriptors(config, node.read("/proc/self/limits") ?? ""),
   ];
 }
 

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Config } from "../config/settings.ts";
 import { toErrorBody } from "../errors.ts";
@@ -29,6 +30,7 @@ import { startBalancing } from "./balancing.ts";
 import { callbackService } from "./callback-service.ts";
 import type { CliContext } from "./command.ts";
 import { mountCompat } from "./compat.ts";
+import { descriptors } from "./descriptors.ts";
 import { RowSource } from "./row-source.ts";
 import { schedulerSettings } from "./scheduler-settings.ts";
 import { tcpAddress } from "./tcp-address.ts";
@@ -72,6 +74,8 @@ export async function startService(
     log[state === "ballast_dropped" ? "warn" : "info"]("disk", { state }),
   );
   begun.use(room);
+  const { status, detail, mend } = descriptors(config, readFileSync("/proc/self/limits", "utf8"));
+  if (status !== "ok") log.warn("few descriptors", { detail, mend });
   const store = begun.use(new Store(config.data_dir, config.recover));
   const clock = systemClock();
   const reaped = await reapSandboxes(sandboxRoot(config.data_dir));

@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { withSpareDescriptor } from "./spare-descriptor.ts";
 
 // Processes as /proc shows them. A zombie counts as gone: it holds nothing but its number.
 
@@ -14,11 +15,15 @@ function link(path: string): string | null {
   }
 }
 
+function namesIn(folder: string): string[] {
+  return withSpareDescriptor(() => readdirSync(folder));
+}
+
 type Stat = { state: string; parent: number; session: number; startTime: string };
 
 function read(path: string): string | null {
   try {
-    return readFileSync(path, "utf8");
+    return withSpareDescriptor(() => readFileSync(path, "utf8"));
   } catch {
     return null;
   }
@@ -55,7 +60,7 @@ export function isRunning(pid: number, startTime: string): boolean {
 export function childrenOf(pid: number): number[] {
   const children: number[] = [];
   try {
-    for (const task of readdirSync(`/proc/${pid}/task`)) {
+    for (const task of namesIn(`/proc/${pid}/task`)) {
       const text = read(`/proc/${pid}/task/${task}/children`) ?? "";
       for (const child of text.split(" ")) if (child !== "") children.push(Number(child));
     }
@@ -78,7 +83,7 @@ export function descendantsOf(pid: number, most = Number.POSITIVE_INFINITY): num
 /** Threads count: each is a process to the kernel's limits. */
 export function taskCount(pid: number): number {
   try {
-    return readdirSync(`/proc/${pid}/task`).length;
+    return namesIn(`/proc/${pid}/task`).length;
   } catch {
     return 0;
   }
@@ -109,7 +114,7 @@ export function namespacePids(pid: number): number[] {
 }
 
 export function allPids(): number[] {
-  return readdirSync("/proc")
+  return namesIn("/proc")
     .map(Number)
     .filter((pid) => pid > 0);
 }
@@ -144,7 +149,8 @@ export function privilegesOf(pid: number): Privileges {
 
 /** Changes with every boot of the host: pids and start times compare only within one. */
 export function bootId(): string {
-  return readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
+  const path = "/proc/sys/kernel/random/boot_id";
+  return withSpareDescriptor(() => readFileSync(path, "utf8")).trim();
 }
 
 /** Sends SIGKILL, or another signal. Returns false where the process is gone or not ours. */

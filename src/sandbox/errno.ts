@@ -7,6 +7,13 @@ const NAMES = new Map(
     .map(([name, number]) => [number, name]),
 );
 
+/** Somebody has used up what the kernel gives: it may be there a moment later. */
+const SHORTAGES = ["EAGAIN", "EMFILE", "ENFILE", "ENOMEM"];
+
+export function isShortage(name: string | undefined): boolean {
+  return name !== undefined && SHORTAGES.includes(name);
+}
+
 export function errnoName(errno: number): string {
   return NAMES.get(errno) ?? `errno ${errno}`;
 }

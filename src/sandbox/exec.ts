@@ -2,7 +2,7 @@ import { ServiceError } from "../errors.ts";
 import { abortable, atMost } from "../lib/abortable.ts";
 import { BoundedOutput } from "../lib/bounded-output.ts";
 import type { ControlChannel } from "./control-channel.ts";
-import { errnoName } from "./errno.ts";
+import { errnoName, isShortage } from "./errno.ts";
 import { type Exit, ProcessStream, StartError } from "./process-stream.ts";
 import type { ExecOptions, ExecResult } from "./sandbox.ts";
 
@@ -75,8 +75,6 @@ function notStarted(what: string, error: StartError): ServiceError {
     return new ServiceError("sandbox_died", `cannot start ${what}: ${why}`, { cause: error });
   }
   // Its processes are used up, or our streams: that is no fault of the image.
-  const code = ["EAGAIN", "EMFILE", "ENFILE", "ENOMEM"].includes(why)
-    ? "sandbox_protocol"
-    : "image_invalid";
+  const code = isShortage(why) ? "sandbox_protocol" : "image_invalid";
   return new ServiceError(code, `cannot start ${what}: ${why}`, { cause: error });
 }

@@ -5,7 +5,7 @@ import { BoundedOutput } from "../lib/bounded-output.ts";
 import { terminalText } from "../lib/terminal-text.ts";
 import type { AttachedContext } from "./attached-context.ts";
 import { blame } from "./blame.ts";
-import { errnoName } from "./errno.ts";
+import { errnoName, isShortage } from "./errno.ts";
 import { type Exit, ProcessStream, StartError } from "./process-stream.ts";
 import { type CellEnd, PythonConnection } from "./python-connection.ts";
 import type { CellResult, Python, RunOptions } from "./sandbox.ts";
@@ -186,9 +186,13 @@ function isAlreadyThere(exit: Exit | StartError | null): boolean {
 }
 
 function notStarted(exit: Exit | StartError | null): ServiceError {
+  const errno = exit instanceof StartError ? errnoName(exit.errno) : undefined;
+  if (isShortage(errno)) {
+    return new ServiceError("sandbox_protocol", `cannot start python3: ${errno}`);
+  }
   const why =
     exit instanceof StartError
-      ? `cannot start python3 (${errnoName(exit.errno)}): the image must have one`
+      ? `cannot start python3 (${errno}): the image must have one`
       : `python3 ended while it started, with ${exit?.code ?? `signal ${exit?.signal}`}`;
   return new ServiceError("image_invalid", why);
 }

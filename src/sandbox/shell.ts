@@ -5,7 +5,7 @@ import { terminalText } from "../lib/terminal-text.ts";
 import type { AttachedContext } from "./attached-context.ts";
 import { BashProcess, type Ending } from "./bash-process.ts";
 import { blame } from "./blame.ts";
-import { errnoName } from "./errno.ts";
+import { errnoName, isShortage } from "./errno.ts";
 import { StartError } from "./process-stream.ts";
 import type { CommandOptions, CommandResult, Shell } from "./sandbox.ts";
 
@@ -161,9 +161,7 @@ export class BashShell implements Shell {
       this.#cwd = this.#context.paths.home;
       this.#bash = await this.#startIn(this.#cwd, signal).catch((second) => {
         if (!(second instanceof StartError)) throw second;
-        const what = `cannot start bash (${errnoName(second.errno)}): the image must have one`;
-        const error = new ServiceError("image_invalid", what, { cause: second });
-        throw blame(error, this.#context.handle);
+        throw blame(notStarted(second), this.#context.handle);
       });
     }
     return this.#bash;
@@ -191,4 +189,14 @@ export class BashShell implements Shell {
 
 function exitCodeOf(ending: Ending): number {
   return "cwd" in ending ? ending.status : (ending.code ?? 128 + (ending.signal ?? 0));
+}
+
+function notStarted(error: StartError): ServiceError {
+  const why = errnoName(error.errno);
+  const options = { cause: error };
+  if (isShortage(why)) {
+    return new ServiceError("sandbox_protocol", `cannot start bash: ${why}`, options);
+  }
+  const what = `cannot start bash (${why}): the image must have one`;
+  return new ServiceError("image_invalid", what, options);
 }

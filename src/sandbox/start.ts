@@ -8,6 +8,7 @@ import { inGroup, makeGroup } from "./cgroup.ts";
 import { ControlChannel } from "./control-channel.ts";
 import { LOG_FILE, makeDirectory, writeRecord } from "./directory.ts";
 import { endSandbox } from "./end.ts";
+import { isShortage } from "./errno.ts";
 import { FRAME, PROTOCOL_VERSION } from "./frames.ts";
 import { verifyIsolation } from "./isolation.ts";
 import type { DriverName, IsolationLevel, SandboxHandle, SandboxSpec } from "./sandbox.ts";
@@ -88,6 +89,10 @@ function spawn(launch: Launch, dir: string) {
     };
   } catch (error) {
     const program = launch.argv[0];
+    if (isShortage((error as NodeJS.ErrnoException).code)) {
+      const what = `cannot run ${program} now: ${error}`;
+      throw new ServiceError("sandbox_start_failed", what, { cause: error });
+    }
     throw new ServiceError("sandbox_unavailable", `cannot run ${program}: ${error}`, {
       cause: error,
       mend: `Check that ${program} exists and may be executed.`,

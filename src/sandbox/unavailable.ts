@@ -27,9 +27,13 @@ const OURS: Mends = [
   ],
 ];
 
+/** As C libraries say it: what is used up now may be there a moment later. */
+const SHORTAGE = /temporarily unavailable|Too many open files|Cannot allocate memory/i;
+
 /** A start that failed for what the node lacks will fail again: says so, and what to do. */
 export function asUnavailable(error: unknown, mends: Mends): unknown {
   if (!(error instanceof ServiceError) || error.code !== "sandbox_start_failed") return error;
+  if (SHORTAGE.test(error.message)) return error;
   const mend = [...OURS, ...mends].find(([words]) => words.test(error.message))?.[1];
   if (mend === undefined) return error;
   return new ServiceError("sandbox_unavailable", error.message, { mend, cause: error });

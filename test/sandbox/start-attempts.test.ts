@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { type ErrorCode, ServiceError } from "../../src/errors.ts";
 import type { SandboxHandle, SandboxSpec } from "../../src/sandbox/sandbox.ts";
 import { startWithAttempts } from "../../src/sandbox/start-attempts.ts";
+import { asUnavailable } from "../../src/sandbox/unavailable.ts";
 import { fakeHandle } from "../support/fake-sandbox.ts";
 import { failure, LIMITS, NO_ABORT, required, setup } from "./setup.ts";
 
@@ -54,6 +55,15 @@ describe("a start", () => {
     const { start, givenMs } = failing(9, code);
     const error = await failure(startWithAttempts(start, SPEC, 3, NO_ABORT));
     expect([error.code, error.message, givenMs.length]).toEqual([code, "no luck", 1]);
+  });
+
+  test("that fails because processes ran out is tried again, unlike one that the node forbids", () => {
+    const said = (why: string) =>
+      new ServiceError("sandbox_start_failed", `bwrap: Creating new namespace failed: ${why}`);
+    const codeOf = (why: string) =>
+      (asUnavailable(said(why), [[/namespace/, "raise it"]]) as ServiceError).code;
+    expect(codeOf("Resource temporarily unavailable")).toBe("sandbox_start_failed");
+    expect(codeOf("Operation not permitted")).toBe("sandbox_unavailable");
   });
 
   test("is not tried again when its time is over", async () => {

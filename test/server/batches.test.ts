@@ -428,8 +428,8 @@ test.each(WALKS)(
         const { body } = await life.now.send("GET", page);
         seen.push(...body.groups);
         over = body.over;
-        // Most of them when a group was just handed over, and others may wait for their turn.
-        if (!over && restarts < 8 && random() < (body.groups.length > 0 ? 0.7 : 0.03)) {
+        // Whenever a group was just handed over, and others may wait for their turn.
+        if (!over && restarts < 8 && (body.groups.length > 0 || random() < 0.03)) {
           restarts++;
           await life.kill();
         }

@@ -248,6 +248,8 @@ for (const unfinished of ["keep", "park"] as const) {
     const brought: any[] = [];
     let kills = 0;
     let pauses = 0;
+    /** What is still done before the next kill: so little that all of them come, however the work is interleaved. */
+    let untilKill = 8;
     for (let step = 0; brought.length < 4; step++) {
       const instances = step === 0 ? rows(30) : [];
       await life.now.send("POST", "/v1/batches", { ...plan, id: `b${step}`, instances });
@@ -267,8 +269,10 @@ for (const unfinished of ["keep", "park"] as const) {
           } else if (broken) t.break(id);
           else if ((await t.turn(id)) === "paused") pauses++;
         }
-        if (random() < 0.02 && kills < 4) {
+        if (held.length > 0) untilKill--;
+        if (untilKill <= 0 && kills < 4) {
           kills++;
+          untilKill = 4 + Math.floor(random() * 6);
           await life.kill();
         }
         over = (await life.now.send("GET", `/v1/batches/b${step}`)).body.state !== "running";
