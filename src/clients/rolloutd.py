@@ -468,6 +468,10 @@ def _change_weights(route: str, mode: str, wait_s: float, **fields: Any) -> _Ope
     return (yield from _call("POST", f"/v1/weights{route}", body, wait_s=wait_s))
 
 
+def _lease(lease_s: Optional[float]) -> Json:
+    return {} if lease_s is None else {"lease_ms": int(lease_s * 1000)}
+
+
 def _cursor() -> _Operation[int]:
     return (yield from _call("GET", "/v1/status"))["finished_cursor"]
 
@@ -800,16 +804,24 @@ class Client:
 
     @contextlib.contextmanager
     def new_weights(
-        self, version: Any, mode: str = "drain", wait_s: float = 600.0
+        self,
+        version: Any,
+        mode: str = "drain",
+        wait_s: float = 600.0,
+        lease_s: Optional[float] = None,
     ) -> Iterator[None]:
-        """Calls wait while the block updates the engines, and go on under `version` after it."""
-        self._do(_change_weights("/pause", mode, wait_s))
-        try:
-            yield
-        except BaseException:
-            self._do(_call("POST", "/v1/weights/resume"))
-            raise
+        """Calls wait while the block updates the engines, and go on under `version` after it.
+
+        Where it raises they go on waiting, since the engines may have half of the weights: enter it again, or say
+        `resume_weights` where the old ones still stand. After `lease_s` (an hour) they go on without a version.
+        """
+        self._do(_change_weights("/pause", mode, wait_s, **_lease(lease_s)))
+        yield
         self._do(_change_weights("", mode, wait_s, version=version))
+
+    def resume_weights(self) -> Json:
+        """Calls go on with the weights that were announced last."""
+        return self._do(_call("POST", "/v1/weights/resume"))
 
     def instances(self, **filters: Any) -> List[Json]:
         """How hard each instance was so far, over all batches."""
@@ -1067,15 +1079,19 @@ class AsyncClient:
 
     @contextlib.asynccontextmanager
     async def new_weights(
-        self, version: Any, mode: str = "drain", wait_s: float = 600.0
+        self,
+        version: Any,
+        mode: str = "drain",
+        wait_s: float = 600.0,
+        lease_s: Optional[float] = None,
     ) -> AsyncIterator[None]:
-        await self._do(_change_weights("/pause", mode, wait_s))
-        try:
-            yield
-        except BaseException:
-            await self._do(_call("POST", "/v1/weights/resume"))
-            raise
+        """As `Client.new_weights`."""
+        await self._do(_change_weights("/pause", mode, wait_s, **_lease(lease_s)))
+        yield
         await self._do(_change_weights("", mode, wait_s, version=version))
+
+    async def resume_weights(self) -> Json:
+        return await self._do(_call("POST", "/v1/weights/resume"))
 
     async def instances(self, **filters: Any) -> List[Json]:
         return (await self._do(_call("GET", f"/v1/instances{_query(**filters)}")))["instances"]

@@ -75,7 +75,7 @@ describe("the Python client that the binary prints", () => {
         trajectories: ["group-0", "group-1", "sync-0", "sync-1", "sync-one"],
         group: [true, false, [1, 1], [0, 0]],
         batch: BATCH,
-        weights: ["v1", null],
+        weights: ["v1", "drain", "v1", null],
       });
       expect(concurrent.group).toEqual(rest.group);
       expect([concurrent.batch, concurrent.weights]).toEqual([BATCH, "v2"]);
