@@ -12,6 +12,8 @@ const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 600_000;
 /** With the waits between them, the last attempt comes about an hour after the first. */
 const MAX_ATTEMPTS = 14;
+/** How long what came of an attempt waits to be written down, where that can't be done at once. */
+const BOOK_AGAIN_MS = 1_000;
 
 type CallbackParts = {
   store: Store;
@@ -76,7 +78,7 @@ export class Callbacks {
     if (this.#stopped) return;
     const tried = attempts + 1;
     const over = problem === null || tried >= MAX_ATTEMPTS;
-    store.transaction(() => {
+    await this.#book(() => {
       if (over) store.callbacks.remove(seq);
       else store.callbacks.postpone(seq, tried, clock.nowMs() + waitMs(tried));
     });
@@ -84,6 +86,19 @@ export class Callbacks {
     else if (over) {
       this.failed++;
       log.warn("a callback was given up", { job: row.id, attempts: tried, problem });
+    }
+  }
+
+  /** Until it is written the message counts as under way: on a full disk each sweep would send it again. */
+  async #book(write: () => void): Promise<void> {
+    while (!this.#stopped) {
+      try {
+        return this.#parts.store.transaction(write);
+      } catch (error) {
+        const problem = (error as Error).message;
+        this.#parts.log.error("a callback can't be booked", { problem });
+        await Bun.sleep(BOOK_AGAIN_MS);
+      }
     }
   }
 }

@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { expect, spyOn, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import { httpPost } from "../../src/lib/http-post.ts";
 import { networkOf, resolveAllowed } from "../../src/lib/network.ts";
@@ -73,6 +73,21 @@ test("a client is told once that its rollout is over, with a signature over time
     "a",
   ]);
   expect([t.received.length, t.store.callbacks.count()]).toEqual([1, 0]);
+});
+
+test("what can't be written down, as on a full disk, is not sent again meanwhile", async () => {
+  using t = setup();
+  t.finish("a", t.url);
+  let refused = 0;
+  using transaction = spyOn(t.store, "transaction");
+  transaction.mockImplementationOnce(() => {
+    refused++;
+    throw new Error("database or disk is full");
+  });
+  const callbacks = t.start();
+  await waitFor(() => callbacks.delivered === 1, "the callback");
+  callbacks.stop();
+  expect([refused, t.received.length, t.store.callbacks.count()]).toEqual([1, 1, 0]);
 });
 
 test("one that refuses is asked again later, also after a restart, and a redirect is a refusal", async () => {
