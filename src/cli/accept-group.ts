@@ -20,7 +20,7 @@ type AcceptGroup = (request: GroupRequest, client: string) => GroupSubmission;
 export function acceptGroupWith(accept: (request: RolloutRequest) => Submission): AcceptGroup {
   return ({ id, ...body }, client) => {
     const { plan, rollout } = splitGroup(body);
-    checkRule(plan);
+    checkPlan(plan);
     const { job, row } = accept(rollout);
     const { id: _id, ...jobTemplate } = job;
     const { bodySha256: _sha, instance, ...rowTemplate } = row;
@@ -46,7 +46,7 @@ export function acceptBatchWith(acceptGroup: AcceptGroup, checkSource: (address:
     const { plan, base } = splitBatch(request);
     // Refused here even where the instances come later.
     const group = splitGroup({ ...base, instance: { data_source: "none" } }).plan;
-    checkRule(group);
+    checkPlan(group);
     if (plan.maxRollouts !== null && plan.maxRollouts < group.numSamples) {
       throw tooFewRollouts(group.numSamples);
     }
@@ -94,13 +94,20 @@ export function acceptBatchWith(acceptGroup: AcceptGroup, checkSource: (address:
   return { acceptBatch, acceptInstances, acceptRow };
 }
 
-/** @throws ServiceError `invalid_field` for a rule that can't be read, and one that no group could meet */
-function checkRule(plan: GroupPlan): void {
+/** @throws ServiceError `invalid_field` for a rule that can't be read, and for a plan that no group could meet */
+function checkPlan(plan: GroupPlan): void {
+  if (plan.completeAt > plan.numSamples) throw tooManyRewards(plan);
   const rules = rulesOf(plan);
   if (isInformative(createGroup(rules), rules) !== false) return;
   const message = `informative: no rewards of ${plan.completeAt} rollouts could meet "${plan.informative}"`;
   const mend = 'ask for more rollouts in a group, or by {"rule": "mean >= 0"} for any';
   throw new ServiceError("invalid_field", message, { field: "informative", mend });
+}
+
+function tooManyRewards({ completeAt, numSamples }: GroupPlan): ServiceError {
+  const message = `complete_at: ${numSamples} rollouts never give ${completeAt} rewards`;
+  const mend = `ask for at most ${numSamples}, or raise num_samples`;
+  return new ServiceError("invalid_field", message, { field: "complete_at", mend });
 }
 
 function tooFewRollouts(numSamples: number): ServiceError {

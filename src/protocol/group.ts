@@ -68,7 +68,7 @@ function planOf(request: GroupPlanRequest): GroupPlan {
   const { num_samples: numSamples, informative = { spread_above: 0 } } = request;
   return {
     numSamples,
-    completeAt: Math.min(request.complete_at ?? numSamples, numSamples),
+    completeAt: request.complete_at ?? numSamples,
     maxReplacements: request.max_replacements ?? numSamples,
     onPolicyFailure: request.on_policy_failure ?? "replace",
     informative: "rule" in informative ? informative.rule : `spread > ${informative.spread_above}`,

@@ -218,6 +218,7 @@ describe("a batch", () => {
       [{ ...BATCH, unfinished: "sell" }, "unfinished"],
       [{ ...BATCH, num_samples: 1 }, "informative"],
       [{ ...BATCH, complete_at: 1 }, "informative"],
+      [{ ...BATCH, complete_at: BATCH.num_samples + 1 }, "complete_at"],
       [{ ...BATCH, instances: [], open: true, informative: { spread_above: 1 } }, "informative"],
       [{ ...BATCH, informative: { rule: "mean > 2" } }, "informative"],
       [{ ...BATCH, max_rollouts: 1 }, "max_rollouts"],

@@ -105,6 +105,7 @@ test("a bad request names its field; a known id is the same group; what is not t
     [{ ...GROUP, sampling: { top_p: 2 } }, "sampling.top_p"],
     [{ ...GROUP, id: "x".repeat(101) }, "id"],
     [{ ...GROUP, samples: 3 }, "samples"],
+    [{ ...GROUP, complete_at: GROUP.num_samples + 1 }, "complete_at"],
   ] as const;
   for (const [body, field] of refusals) {
     const { status, body: reply } = await t.send("POST", "/v1/groups", body);
