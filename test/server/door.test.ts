@@ -32,6 +32,9 @@ async function setup(address: Partial<Address> & { tokens?: TokenFile | null } =
     ...{ host: "127.0.0.1", port: 0, socket: dir.file("s"), tokens: null, tls: null },
     ...{ maxRequests: 100, anonymous: false, durable: () => null },
     ...address,
+  }).catch((error) => {
+    dir[Symbol.dispose]();
+    throw error;
   });
   const ask = async (path: string, headers: Record<string, string> = {}) => {
     const response = await fetch(listening.url + path, { headers });
