@@ -1,4 +1,5 @@
 import { ServiceError } from "../errors.ts";
+import { MAX_TIMER_MS } from "../lib/clock.ts";
 import type { TurnDesk } from "./turn-desk.ts";
 
 /**
@@ -151,7 +152,11 @@ export class Weights implements Disposable {
   #await(pause: Pause): void {
     const leftMs = pause.untilMs - this.#clock.nowMs();
     if (leftMs <= 0) this.#lapse(pause);
-    else this.#timer = setTimeout(() => this.#await(pause), leftMs).unref();
+    else {
+      // Before a restart the clock may have been far ahead.
+      const waitMs = Math.min(leftMs, MAX_TIMER_MS);
+      this.#timer = setTimeout(() => this.#await(pause), waitMs).unref();
+    }
   }
 
   #lapse(pause: Pause): void {

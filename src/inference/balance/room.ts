@@ -39,8 +39,9 @@ export type Resident = Context & {
 };
 
 /**
- * The contexts that an engine's memory holds, which has the first prompt of siblings once. Where they have outgrown it the others wait, because if all went on each
- * would find its prefix thrown out by another and be computed from its beginning, turn after turn.
+ * The contexts that an engine's memory holds, which has the first prompt of siblings once. Where they have outgrown it the
+ * others wait, because if all went on each would find its prefix thrown out by another and be computed from its
+ * beginning, turn after turn.
  *
  * While more rollouts are to begin the eldest go on: what has begun is over soon, and nearly nothing is computed twice. When
  * no more come, all that counts is when the last is over, and that is one of those that have come least far: they go on, and
