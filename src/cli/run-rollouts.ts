@@ -16,6 +16,7 @@ import {
 } from "./run-collect.ts";
 import { formatFailures } from "./run-failures.ts";
 import { formatSummary, formatTrajectory } from "./run-report.ts";
+import { formatUnfit } from "./run-unfit.ts";
 import { WaitReason } from "./wait-reason.ts";
 
 /** Cancels that are asked for at once. */
@@ -63,6 +64,7 @@ export async function runRollouts(
   const results = inOrder([...kept, ...ended]);
   if (!json) {
     process.stdout.write(formatSummary(results) + formatFailures(results));
+    if (golden) process.stdout.write(formatUnfit(results));
     for (const result of shown.values()) {
       if (result) process.stdout.write(`\n${formatTrajectory(result)}`);
     }

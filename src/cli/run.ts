@@ -25,7 +25,7 @@ left and keeps what has ended.
   --model-dir DIR      its Hugging Face folder: then token ids, exactly as sampled, instead of text
   --api-key-env NAME   variable that holds its key
   --engine KIND        its kind, where it is not to be found out (see backends --help)
-  --image IMAGE        of the sandboxes: a name, a path, … (see rolloutd images --help)
+  --image IMAGE        of the sandboxes, also where rows name their own: a name, a path, … (see rolloutd images --help)
   --apptainer PROGRAM  by default the one on PATH
   --config FILE        further settings of the own service as TOML (see serve --help); or by their variables
   --samples N          rollouts per row; sample k has seed SEED + k [1]
@@ -38,8 +38,9 @@ left and keeps what has ended.
   --run-limit-ms MS    time limit of RUN, per rollout
   --data-source NAME   of rows that name none, as published ones often do
   --limit N            only the first N rows
-  --golden             no model: scores the rows' own solutions, which must earn 1, and no work at all, which must
-                       earn 0, and so checks rows, images and tests; exit code 1 where one does not
+  --golden             no model: scores the rows' own solutions (sample 0), which must earn 1, no work at all (1), which
+                       must earn 0, and for swe the solutions by way of the agent's sandbox (2), and so checks rows,
+                       images and tests; shows the end of the log and has exit code 1 where one does not
   --id-prefix PREFIX   rollouts are named PREFIX-ROW-SAMPLE; the same prefix again adopts them
   --out FILE           where the results go [rollouts-PREFIX.jsonl]
   --resume FILE        go on with an earlier run's results: what has none in FILE, or failed for a reason that is not
@@ -78,7 +79,7 @@ for.
       },
       maxTurns: decimal("--max-turns", values["max-turns"]),
       runLimitMs: decimal("--run-limit-ms", values["run-limit-ms"]),
-      image: values.server && values.image ? imageArgument(values.image, "image") : undefined,
+      image: values.image ? imageArgument(values.image, "image") : undefined,
       golden: values.golden === true,
     };
     const { informative } = values;

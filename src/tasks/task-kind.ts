@@ -70,6 +70,8 @@ export interface TaskKind<I> {
    * @throws ServiceError `invalid_field` where the row has no solution.
    */
   golden?(instance: I, which: Golden): Outcome;
+  /** Puts the row's own solution into the agent's sandbox, as an agent would. */
+  solve?(instance: I, sandbox: Sandbox | null, signal: AbortSignal): Promise<void>;
   /**
    * Turns what RUN left into a number. What the model did badly is a verdict with reward 0 and a reason; a
    * verifier that could not do its work throws.
