@@ -7,7 +7,7 @@ import { canonicalWith, shareTerms } from "../protocol/terms.ts";
 import { goldenKind } from "../tasks/golden.ts";
 import { mcpServersFor } from "../tasks/mcp-servers.ts";
 import { taskKindNamed, taskKindOf } from "../tasks/registry.ts";
-import { usesSandbox } from "../tasks/sandbox-plan.ts";
+import { type SandboxPlan, usesSandbox } from "../tasks/sandbox-plan.ts";
 import { taskSettings } from "./task-settings.ts";
 
 /** @param route where the rollout came through another API, how it reaches its engine */
@@ -36,7 +36,13 @@ export function acceptWith(config: Config, checkCallback: (url: string) => void)
     const plan = kind.sandboxes(parsed, settings);
     if (golden) kind.golden?.(parsed, golden);
     checkRowImage(plan.image);
+    checkRowImage(plan.evaluationImage ?? null);
+    checkMemory(plan, config);
     mcpServersFor(kind.name, instance, agent?.mcp_servers, settings);
+    if (!image && !plan.image && plan.ownImage) {
+      const { why, mend } = plan.ownImage;
+      throw new ServiceError("invalid_field", why, { field: "instance", mend });
+    }
     if (usesSandbox(plan) && !image && !plan.image && !config.image) {
       const mend =
         "set `image` in the rollout, or --image IMAGE (after `source .tools/env`, ROLLOUTD_IMAGE is the base image)";
@@ -73,6 +79,15 @@ function checkRowImage(image: string | null): void {
   if (!problem) return;
   const message = `the row's image "${image}" ${problem.message}`;
   throw new ServiceError("invalid_field", message, { field: "instance" });
+}
+
+/** An instance that needs more memory than it can have would fail by its machine, not by its agent. */
+function checkMemory({ limits }: SandboxPlan, { sandbox_memory_bytes: most }: Config): void {
+  const asked = limits?.memoryBytes ?? 0;
+  if (asked <= most) return;
+  const message = `the row asks for ${asked} bytes of memory, and a sandbox here has ${most}`;
+  const mend = "start the service with a larger --sandbox-memory-bytes";
+  throw new ServiceError("invalid_field", message, { field: "instance", mend });
 }
 
 type TermsOfJob = {

@@ -2,6 +2,7 @@ import type { Command } from "./command.ts";
 import { parseFlags, UsageError, wholeNumber } from "./flags.ts";
 import { imageArgument } from "./image-argument.ts";
 import { outFile } from "./out-file.ts";
+import { rowWarnings } from "./row-warnings.ts";
 import { readRows } from "./rows.ts";
 import { runBatch } from "./run-batch.ts";
 import { planRollouts, rolloutTemplate } from "./run-collect.ts";
@@ -67,6 +68,7 @@ for.
     const groupSize = groupSizeOf(values);
     const limit = values.limit === undefined ? undefined : wholeNumber("--limit", values.limit, 1);
     const rows = readRows(path, values["data-source"]).slice(0, limit);
+    for (const warning of rowWarnings(rows)) process.stderr.write(`warning: ${warning}\n`);
     const prefix = values["id-prefix"] ?? `run-${crypto.randomUUID().slice(0, 8)}`;
     const plan = {
       prefix,

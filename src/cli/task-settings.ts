@@ -8,6 +8,8 @@ import { mcpSettings } from "./mcp-settings.ts";
 export function taskSettings(config: Config): TaskSettings {
   return {
     modules: listed(config.tasks ?? "").map((path) => resolve(path)),
+    envs: listed(config.task_envs ?? ""),
+    network: config.task_network,
     images: keyedTexts("task_images", config.task_images ?? ""),
     tests: {
       totalMs: config.tests_total_ms,

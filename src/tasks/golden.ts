@@ -10,7 +10,7 @@ export type Golden = (typeof GOLDEN)[number];
 
 /** Those that rows of a kind can be scored with. */
 export function goldensOf({ golden, solve }: TaskKind<unknown>): Golden[] {
-  if (!golden) return [];
+  if (!golden) return solve ? ["solution", "nothing"] : [];
   return GOLDEN.filter((which) => which !== "solution_by_agent" || solve !== undefined);
 }
 
@@ -22,6 +22,18 @@ export function goldensOf({ golden, solve }: TaskKind<unknown>): Golden[] {
  */
 export function goldenKind<I>(kind: TaskKind<I>, which: Golden): TaskKind<I> {
   const { golden, solve } = kind;
+  if (!golden && solve) {
+    const work = which === "nothing" ? async () => {} : solve;
+    return {
+      ...kind,
+      needsBackend: false,
+      sandboxes(instance, settings) {
+        if (which !== "nothing") kind.needSolution?.(instance);
+        return kind.sandboxes(instance, settings);
+      },
+      run: solvedBy(kind, work),
+    };
+  }
   if (!golden) {
     const message = `rows of ${kind.name} have no solution of their own`;
     const mend = "give --golden rows of swe or harbor";
@@ -54,8 +66,11 @@ function solvedBy<I>(
   return async (instance, context) =>
     await kind.run(instance, {
       ...context,
-      agent: async () => {
-        await solve(instance, context.sandbox, context.signal);
+      agent: async ({ onFinish }) => {
+        for (let part = 0; ; part++) {
+          await solve(instance, context, part);
+          if (((await onFinish?.("")) ?? null) === null) break;
+        }
         return { stopReason: "done", finalMessage: null };
       },
     });

@@ -140,7 +140,7 @@ class StageRun {
   // biome-ignore lint/suspicious/noExplicitAny: see `#kind`.
   async #init(instance: any): Promise<Result> {
     if (this.#plan.agent) await this.sandboxes.ensure(this.#plan, "agent");
-    await this.sandboxes.use(this.#keepsSandbox, (sandbox, signal) =>
+    await this.sandboxes.use(this.#plan, this.#keepsSandbox, (sandbox, signal) =>
       this.#kind.init(instance, sandbox, signal),
     );
     return { outcome: null, verdict: null };
@@ -150,22 +150,26 @@ class StageRun {
   async #run(instance: any): Promise<Result> {
     const { backend } = this.#start;
     const options: RolloutOptions = JSON.parse(this.#start.options);
-    const outcome: Outcome = await this.sandboxes.use(this.#keepsSandbox, (sandbox, signal) => {
-      const context = {
-        jobId: this.#start.jobId,
-        options,
-        settings: this.#parts.settings.tasks,
-        sandbox,
-        mcpServers: this.#mcpServers(options),
-        converse: (prompt: Message[], tools: ToolSchema[]) =>
-          this.#converse(options, prompt, tools, signal),
-        backendId: backend?.id ?? null,
-        recorder: this.#recorder,
-        agentDone: () => this.sandboxes.startFresh(this.#plan),
-        signal,
-      };
-      return this.#kind.run(instance, { ...context, agent: (task) => driveAgent(context, task) });
-    });
+    const outcome: Outcome = await this.sandboxes.use(
+      this.#plan,
+      this.#keepsSandbox,
+      (sandbox, signal) => {
+        const context = {
+          jobId: this.#start.jobId,
+          options,
+          settings: this.#parts.settings.tasks,
+          sandbox,
+          mcpServers: this.#mcpServers(options),
+          converse: (prompt: Message[], tools: ToolSchema[]) =>
+            this.#converse(options, prompt, tools, signal),
+          backendId: backend?.id ?? null,
+          recorder: this.#recorder,
+          agentDone: () => this.sandboxes.startFresh(this.#plan),
+          signal,
+        };
+        return this.#kind.run(instance, { ...context, agent: (task) => driveAgent(context, task) });
+      },
+    );
     if (this.#recorder.hasContent) this.#finished = this.#recorder.finished();
     return { outcome: bounded(outcome, this.#parts.settings.maxOutcomeBytes), verdict: null };
   }
@@ -206,7 +210,7 @@ class StageRun {
     const settings = this.#parts.settings.tasks;
     if (this.#plan.evaluation === "fresh") await this.sandboxes.ensure(this.#plan, "evaluation");
     const verdict: Verdict = await this.sandboxes
-      .use(false, (sandbox, signal) =>
+      .use(this.#plan, false, (sandbox, signal) =>
         this.#kind.evaluate(instance, outcome, { jobId, settings, sandbox, signal }),
       )
       .catch((error) => {

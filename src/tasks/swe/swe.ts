@@ -67,7 +67,7 @@ export const swe: TaskKind<SweInstance> = {
     return { ...nothing, patch: which === "nothing" ? "" : solutionOf(instance) };
   },
 
-  async solve(instance, sandbox, signal) {
+  async solve(instance, { sandbox, signal }) {
     const patch = Buffer.from(solutionOf(instance));
     const inside = needSandbox(sandbox);
     const refused = await applyPatch(SOLUTION_FILE, patch, instance.folder, inside, signal);
