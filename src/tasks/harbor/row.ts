@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { z } from "zod";
 import { ServiceError } from "../../errors.ts";
 import { parseRow } from "../parse-row.ts";
@@ -123,11 +124,18 @@ export function parseHarborRow(raw: Record<string, unknown>): HarborInstance {
     separate: separateOf(task),
     form: "harbor",
     network: networkAskedFor(task),
-    warnings: [...warnings, ...(environment.cpus ? [CPUS] : [])],
+    warnings: [...warnings, ...unmet(environment)],
   };
 }
 
-const CPUS = "task.toml: environment.cpus bounds nothing here: sandboxes share the node's cores";
+/** What a task may have, and can do without. */
+function unmet({ allow_internet, cpus = 0 }: EnvironmentToml): string[] {
+  const cores = availableParallelism();
+  return [
+    ...(allow_internet ? ["task.toml: environment.allow_internet: a sandbox has no network"] : []),
+    ...(cpus > cores ? [`task.toml: environment.cpus is ${cpus}, and the node has ${cores}`] : []),
+  ];
+}
 
 function onlyStep(row: HarborRow, { agent, verifier }: TaskToml): HarborStep {
   if (!row.instruction) throw wrong("instruction", "is missing");
@@ -238,7 +246,6 @@ function sizeOf(environment: EnvironmentToml, what: "memory" | "storage"): numbe
 }
 
 function networkAskedFor({ environment, agent, verifier }: TaskToml): string | null {
-  if (environment.allow_internet === true) return "environment.allow_internet";
   const asking = Object.entries({ environment, agent, verifier }).find(
     ([, { network_mode }]) => (network_mode ?? "no-network") !== "no-network",
   );

@@ -192,7 +192,6 @@ describe("refused by the field's name, because no sandbox has it:", () => {
   });
 
   for (const [table, line] of [
-    ["environment", "allow_internet = true"],
     ["environment", 'network_mode = "public"'],
     ["verifier", 'network_mode = "public"'],
     ["agent", 'network_mode = "allowlist"\nallowed_hosts = ["a.example"]'],
@@ -216,13 +215,15 @@ test("users that a sandbox has are no reason to refuse a task", async () => {
 });
 
 test("keys that nobody reads are warnings, also in the verdict", async () => {
-  const toml = "[agent]\ntimeout = 3\n[nothing]\nat = 'all'\n[environment]\ncpus = 2\n";
+  const toml =
+    "[agent]\ntimeout = 3\n[nothing]\nat = 'all'\n[environment]\ncpus = 9999\nallow_internet = true\n";
   const verdict = await verdictOf(toml, {});
   expect(verdict.reward).toBe(1);
   expect(verdict.details?.warnings).toEqual([
     "task.toml: nothing reads agent.timeout",
     "task.toml: nothing reads nothing",
-    "task.toml: environment.cpus bounds nothing here: sandboxes share the node's cores",
+    "task.toml: environment.allow_internet: a sandbox has no network",
+    expect.stringMatching(/^task.toml: environment.cpus is 9999, and the node has \d+$/),
   ]);
 });
 
