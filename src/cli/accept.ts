@@ -1,3 +1,6 @@
+import { GYM } from "../compat/nemo-gym/instance.ts";
+import { gymRollout } from "../compat/nemo-gym/run-request.ts";
+import type { GymServers } from "../compat/nemo-gym/scorer.ts";
 import type { Config } from "../config/settings.ts";
 import { ServiceError } from "../errors.ts";
 import type { Limits } from "../jobs/job.ts";
@@ -8,7 +11,7 @@ import { goldenKind } from "../tasks/golden.ts";
 import { mcpServersFor } from "../tasks/mcp-servers.ts";
 import { taskKindNamed, taskKindOf } from "../tasks/registry.ts";
 import { type SandboxPlan, usesSandbox } from "../tasks/sandbox-plan.ts";
-import { taskSettings } from "./task-settings.ts";
+import { gymServers, taskSettings } from "./task-settings.ts";
 
 /** @param route where the rollout came through another API, how it reaches its engine */
 export type Accept = (request: RolloutRequest, route?: EngineRoute) => Submission;
@@ -20,6 +23,7 @@ export type Accept = (request: RolloutRequest, route?: EngineRoute) => Submissio
  */
 export function acceptWith(config: Config, checkCallback: (url: string) => void): Accept {
   const settings = taskSettings(config);
+  const servers = gymServers(config);
   // One after the other mostly asks for the same.
   let last: { request: RolloutRequest; route: EngineRoute | undefined; terms: TermsOfJob } | null;
   const termsFor = (request: RolloutRequest, route: EngineRoute | undefined) => {
@@ -28,7 +32,8 @@ export function acceptWith(config: Config, checkCallback: (url: string) => void)
     }
     return last.terms;
   };
-  return (request, route) => {
+  return (asked, route) => {
+    const request = ofGym(asked, servers);
     const { instance, agent, image, task_kind, golden, id } = request;
     const named = task_kind ? taskKindNamed(task_kind) : taskKindOf(instance.data_source);
     const kind = golden ? goldenKind(named, golden) : named;
@@ -72,6 +77,16 @@ export function acceptWith(config: Config, checkCallback: (url: string) => void)
       },
     };
   };
+}
+
+/** A row of NeMo Gym's as it is published becomes an instance of the kind that scores it. */
+function ofGym(request: RolloutRequest, servers: GymServers): RolloutRequest {
+  const { instance, agent } = request;
+  if (instance.data_source !== GYM || instance.verifier !== undefined) return request;
+  const { data_source: _source, ...row } = instance;
+  const read = gymRollout(row, servers);
+  if (read.agent === undefined) return { ...request, instance: read.instance };
+  return { ...request, instance: read.instance, agent: { ...read.agent, ...agent } };
 }
 
 function checkRowImage(image: string | null): void {
