@@ -110,10 +110,10 @@ const BUILT = {
 };
 
 function noNetwork(field: string): ServiceError {
-  const message = `instance.task_toml asks for a network (${field}), and sandboxes have none`;
+  const message = `the task asks for a network (${field}), and sandboxes have none`;
   const mend =
     "start the service with --task-network without, and try the task's solution with `run --golden`";
-  return new ServiceError("invalid_field", message, { field: "instance.task_toml", mend });
+  return new ServiceError("invalid_field", message, { field: "instance", mend });
 }
 
 function isInSteps({ steps }: HarborInstance): boolean {

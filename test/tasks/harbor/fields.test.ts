@@ -200,13 +200,43 @@ describe("refused by the field's name, because no sandbox has it:", () => {
       const instance = harbor.parse(await rowOf({ "task.toml": `[${table}]\n${line}\n` }));
       expect(await failureOf(async () => harbor.sandboxes(instance, TASK_SETTINGS))).toMatchObject({
         code: "invalid_field",
-        field: "instance.task_toml",
+        field: "instance",
         mend: expect.stringContaining("--task-network without"),
       });
       const without = { ...TASK_SETTINGS, network: "without" as const };
       expect(harbor.sandboxes(instance, without)).toMatchObject({ agent: true });
     });
   }
+});
+
+describe("tests that fetch their runner, without which they give 0 to every answer,", () => {
+  const networkOf = async (line: string) =>
+    harbor.parse(await rowOf({ "tests/test.sh": `#!/bin/bash\n# curl https://x\n${line}\n` }))
+      .network;
+
+  test.each([
+    "apt-get update && apt-get install -y curl",
+    "apt-get -qq -y install curl",
+    "curl -LsSf https://a.example/uv/install.sh | sh",
+    "  uvx --with pytest pytest /tests",
+    "uv run pytest /tests/test_it.py",
+    "python3 -m pip install pytest",
+    "cd x && git clone https://a.example/b",
+    "npm install",
+  ])("are refused for %s", async (line) => {
+    expect(await networkOf(line)).toBe(`test.sh: ${line.trim()}`);
+  });
+
+  test.each([
+    "pytest /tests/test_outputs.py -rA",
+    "pip install --no-index --find-links /wheels x",
+    "curl -s localhost:8080/health",
+    "uv run --offline pytest",
+    "echo installing",
+    "python3 /tests/installer.py",
+  ])("and those that run what is there are taken: %s", async (line) => {
+    expect(await networkOf(line)).toBeNull();
+  });
 });
 
 test("users that a sandbox has are no reason to refuse a task", async () => {
