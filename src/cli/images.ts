@@ -11,6 +11,7 @@ import { type Command, EXIT } from "./command.ts";
 import { parseFlags, refuseExtra, UsageError, unknownAction, wholeNumber } from "./flags.ts";
 import { imageArgument } from "./image-argument.ts";
 import { configFrom } from "./settings.ts";
+import { exitOf, onStop, type Stop } from "./signals.ts";
 import { formatTable } from "./table.ts";
 import { imageSettings } from "./worker-settings.ts";
 
@@ -59,15 +60,25 @@ image and --image of the server are a NAME or a REF; what is not in the cache is
     if (!act) throw unknownAction(action, Object.keys(ACTIONS));
     const config = configFrom({ ...values, name: undefined });
     const images = new Images(imageSettings(config));
-    const interrupted = abortedBySignal();
-    return await act({
-      images,
-      targets,
-      name: values.name,
-      maxBytes: values.all ? 0 : wholeNumber("--to", values.to ?? `${config.image_cache_bytes}`),
-      json: values.json === true,
-      signal: interrupted,
+    const maxBytes = values.all
+      ? 0
+      : wholeNumber("--to", values.to ?? `${config.image_cache_bytes}`);
+    const json = values.json === true;
+    // Ctrl-C ends what is being unpacked, and leaves nothing of it.
+    const controller = new AbortController();
+    let stopped: Stop | null = null;
+    using _listening = onStop((signal) => {
+      stopped ??= signal;
+      controller.abort(new ServiceError("cancelled", `ended by ${signal}`));
     });
+    try {
+      const { signal } = controller;
+      return await act({ images, targets, name: values.name, maxBytes, json, signal });
+    } catch (error) {
+      if (stopped === null) throw error;
+      process.stderr.write(`rolloutd images: ended by ${stopped}\n`);
+      return exitOf(stopped);
+    }
   },
 };
 
@@ -130,15 +141,6 @@ const ACTIONS: Record<string, (request: Request) => Promise<number>> = {
     return damaged.length === 0 ? EXIT.done : EXIT.failed;
   },
 };
-
-/** Ctrl-C ends what is being unpacked, and leaves nothing of it. */
-function abortedBySignal(): AbortSignal {
-  const controller = new AbortController();
-  const abort = (signal: string) =>
-    controller.abort(new ServiceError("cancelled", `ended by ${signal}`));
-  for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => abort(signal));
-  return controller.signal;
-}
 
 function print(views: ImageView[], json: boolean): void {
   process.stdout.write(json ? `${JSON.stringify(views)}\n` : table(views));

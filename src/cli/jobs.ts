@@ -65,8 +65,7 @@ ${SERVER_HELP}  --json            JSON instead of a table
       }
       case "watch": {
         if (ids.length === 0) {
-          await watchService(client);
-          return EXIT.done;
+          return await watchService(client);
         }
         const view = await watch(client, single(ids));
         print([view]);

@@ -1,42 +1,313 @@
-import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
-import { dirname } from "node:path";
+import {
+  closeSync,
+  constants,
+  existsSync,
+  fchmodSync,
+  fstatSync,
+  fsyncSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  readSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  type Stats,
+  statSync,
+  writeSync,
+} from "node:fs";
+import { dirname, resolve } from "node:path";
 import { ServiceError } from "../errors.ts";
+import { abortable } from "../lib/abortable.ts";
+import { flock } from "../lib/libc.ts";
+import { UsageError } from "./flags.ts";
 
-/** Results on disk as they come, one JSON line each: whoever is killed in the middle keeps what has ended. */
-export class ResultFile {
+/** `new` takes a file without content, `force` replaces the content of one, `resume` keeps it. */
+export type OpenMode = "new" | "force" | "resume";
+
+type Options = {
+  mode: OpenMode;
+  /** The rows, which must not be written over. */
+  input: string;
+  /** The lines go to standard output too. */
+  echo: boolean;
+  /** Between two looks whether a full disk has room again. */
+  retryMs?: number;
+  /** A disk that stays full as long fails the run. */
+  patienceMs?: number;
+};
+
+/** A part of the file. Units: bytes. */
+export type Span = { start: number; end: number };
+
+const COPY_BYTES = 1 << 20;
+const NULL_DEVICE = "/dev/null";
+/** The disk, or what the user may have of it, is used up. */
+const FULL = ["ENOSPC", "EDQUOT"];
+
+/**
+ * The file of a run's results, one JSON line each, on the disk as they come. A run that is killed, fills the disk or is
+ * started twice takes no line away that was there before.
+ */
+export class ResultFile implements Disposable {
   readonly path: string;
-  lines: number;
-  readonly #echo: boolean;
+  lines = 0;
+  readonly #options: Options;
+  readonly #created: boolean;
+  #fd: number;
+  /** Up to the end of the last whole line. */
+  #size: number;
+  #locked = false;
+
+  /** @throws UsageError for a file that can't take the results, before any work is done */
+  constructor(path: string, options: Options) {
+    this.path = resolve(path);
+    this.#options = options;
+    const there = this.#look();
+    this.#created = there === null;
+    this.#fd = this.#open();
+    try {
+      this.#size = fstatSync(this.#fd).size;
+      this.#lock();
+      if (options.mode === "new" && this.#size > 0) {
+        const mend = `go on with it by --resume ${path}, replace it by --force, or name another file`;
+        throw this.#refusal(`holds results or something else already; ${mend}`);
+      }
+      this.#proveRoom();
+    } catch (error) {
+      this[Symbol.dispose]();
+      throw error;
+    }
+  }
+
+  /** The descriptor, for reading what an earlier run left. */
+  get fd(): number {
+    return this.#fd;
+  }
+
+  /** From here on lines may come. @param keep bytes that stay, and lines in them */
+  begin(keep: { bytes: number; lines: number } = { bytes: 0, lines: 0 }): void {
+    this.#size = this.#options.mode === "resume" ? keep.bytes : 0;
+    this.lines = keep.lines;
+    if (this.path !== NULL_DEVICE) ftruncateSync(this.#fd, this.#size);
+    if (this.#size === 0 || this.#ends("\n")) return;
+    this.#write("\n");
+  }
 
   /**
-   * @param echo whether the lines go to standard output too
-   * @param behind lines that are there already, and stay
+   * Adds a line, and waits where the disk is full. What was written stays whole meanwhile.
+   * @throws ServiceError `disk_full`, or the reason of `signal`
    */
-  constructor(path: string, echo: boolean, behind = 0) {
-    this.path = path;
-    this.lines = behind;
-    this.#echo = echo;
-    this.#write(() => {
-      mkdirSync(dirname(path), { recursive: true });
-      if (behind === 0) writeFileSync(path, "");
-    });
-  }
-
-  /** @throws ServiceError `disk_full` */
-  add(result: unknown): void {
+  async add(result: unknown, signal?: AbortSignal): Promise<Span> {
     const line = `${JSON.stringify(result)}\n`;
-    this.#write(() => appendFileSync(this.path, line));
+    const start = this.#size;
+    const { retryMs = 1_000, patienceMs = 3_600_000, echo } = this.#options;
+    const endMs = performance.now() + patienceMs;
+    for (let told = false; ; told = true) {
+      try {
+        this.#keepLinked();
+        this.#write(line);
+        break;
+      } catch (error) {
+        const isOver = performance.now() >= endMs || signal?.aborted;
+        if (!FULL.includes((error as NodeJS.ErrnoException).code ?? "") || isOver) {
+          throw this.#failure(error);
+        }
+        if (!told) {
+          process.stderr.write(
+            `\nrolloutd run: no room for ${this.path}; results wait for it, up to ${Math.round(patienceMs / 60_000)} minutes\n`,
+          );
+        }
+        await abortable(Bun.sleep(retryMs), signal ?? new AbortController().signal).catch(() => {});
+      }
+    }
     this.lines++;
-    if (this.#echo) process.stdout.write(line);
+    if (echo) process.stdout.write(line);
+    return { start, end: this.#size };
   }
 
-  #write(work: () => void): void {
+  /**
+   * Has all of it on the disk, without the lines that later ones stand for. A file that can't be made anew keeps those.
+   * @throws ServiceError `disk_full`
+   */
+  finish(superseded: Span[] = []): void {
+    if (this.path === NULL_DEVICE) return;
     try {
-      work();
+      fsyncSync(this.#fd);
     } catch (error) {
-      const message = `results can't be written to ${this.path}: ${(error as Error).message}`;
-      const mend = "name a file with --out on a disk that has room";
-      throw new ServiceError("disk_full", message, { mend, cause: error });
+      throw this.#failure(error);
+    }
+    if (superseded.length === 0 || !this.#locked || fstatSync(this.#fd).nlink !== 1) return;
+    if (this.#rewrite(superseded)) this.lines -= superseded.length;
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#fd < 0) return;
+    const isUnused = this.#created && this.path !== NULL_DEVICE && this.lines === 0;
+    if (isUnused && fstatSync(this.#fd).size === 0) rmSync(this.path, { force: true });
+    closeSync(this.#fd);
+    this.#fd = -1;
+  }
+
+  /** Null: there is none yet. */
+  #look(): Stats | null {
+    const { mode, input } = this.#options;
+    let found: Stats | undefined;
+    try {
+      found = statSync(this.path, { throwIfNoEntry: false });
+    } catch (error) {
+      throw this.#refusal(`can't be used: ${(error as Error).message}`);
+    }
+    if (!found) {
+      if (mode === "resume")
+        throw this.#refusal("is not there; name the results of an earlier run");
+      return null;
+    }
+    if (found.isDirectory()) throw this.#refusal("is a folder; name a file");
+    if (!found.isFile() && this.path !== NULL_DEVICE) {
+      throw this.#refusal(
+        "is no file; name one, or take the results from standard output by --json",
+      );
+    }
+    const isSame = (other: Stats | undefined) =>
+      other?.ino === found.ino && other.dev === found.dev;
+    if (isSame(statSync(input, { throwIfNoEntry: false }))) {
+      throw this.#refusal("is the file of the rows; name another one");
+    }
+    if (found.isFile() && [1, 2].some((fd) => isSame(statOf(fd)))) {
+      throw this.#refusal("is what this command prints to; name another one, or use --json alone");
+    }
+    return found;
+  }
+
+  #open(): number {
+    try {
+      mkdirSync(dirname(this.path), { recursive: true });
+      const { O_RDWR, O_CREAT, O_APPEND } = constants;
+      return openSync(this.path, O_RDWR | O_CREAT | O_APPEND, 0o666);
+    } catch (error) {
+      throw this.#refusal(`can't be written: ${(error as Error).message}; name another file`);
+    }
+  }
+
+  /** Two runs would write the same results twice. Some shared file systems have no locks; lines stay whole there too. */
+  #lock(): void {
+    if (this.path === NULL_DEVICE) return;
+    try {
+      this.#locked = flock(this.#fd, "exclusive");
+    } catch {
+      process.stderr.write(`rolloutd run: ${this.path} can't be locked: let no other run use it\n`);
+      return;
+    }
+    const isThisFile =
+      statSync(this.path, { throwIfNoEntry: false })?.ino === fstatSync(this.#fd).ino;
+    if (this.#locked && isThisFile) return;
+    throw this.#refusal(
+      "is another run's, which still writes to it; wait for its end, or name another file",
+    );
+  }
+
+  /** On a full disk, or beyond a quota, a file can be made and not filled. */
+  #proveRoom(): void {
+    if (this.path === NULL_DEVICE) return;
+    try {
+      this.#write(" ");
+      this.#size -= 1;
+      ftruncateSync(this.#fd, this.#size);
+    } catch (error) {
+      throw this.#refusal(
+        `can't be written: ${(error as Error).message}; name a file on another disk`,
+      );
+    }
+  }
+
+  #ends(text: string): boolean {
+    const last = Buffer.alloc(text.length);
+    readSync(this.#fd, last, 0, last.length, this.#size - last.length);
+    return last.toString() === text;
+  }
+
+  /** All of it, or nothing. */
+  #write(text: string): void {
+    const bytes = Buffer.from(text);
+    try {
+      for (let at = 0; at < bytes.length; ) at += writeSync(this.#fd, bytes, at);
+    } catch (error) {
+      if (this.path !== NULL_DEVICE) ftruncateSync(this.#fd, this.#size);
+      throw error;
+    }
+    this.#size += bytes.length;
+  }
+
+  /** A file that somebody removes meanwhile would take with it what is yet to come; it is made again, with all it had. */
+  #keepLinked(): void {
+    if (this.path === NULL_DEVICE || fstatSync(this.#fd).nlink > 0) return;
+    const path = existsSync(this.path) ? `${this.path}.${process.pid}` : this.path;
+    const fresh = openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_APPEND, 0o666);
+    copy(this.#fd, fresh, [{ start: 0, end: this.#size }]);
+    closeSync(this.#fd);
+    this.#fd = fresh;
+    this.#locked = flock(fresh, "exclusive");
+    process.stderr.write(`\nrolloutd run: ${this.path} was removed; ${path} has the results\n`);
+  }
+
+  #rewrite(superseded: Span[]): boolean {
+    const path = realpathSync(this.path);
+    const fresh = `${path}.${process.pid}.part`;
+    let fd = -1;
+    try {
+      fd = openSync(fresh, "ax+", 0o600);
+      copy(this.#fd, fd, complement(superseded, this.#size));
+      fchmodSync(fd, fstatSync(this.#fd).mode & 0o7777);
+      fsyncSync(fd);
+      renameSync(fresh, path);
+    } catch {
+      if (fd >= 0) closeSync(fd);
+      rmSync(fresh, { force: true });
+      return false;
+    }
+    closeSync(this.#fd);
+    this.#fd = fd;
+    this.#size = fstatSync(fd).size;
+    return true;
+  }
+
+  #refusal(why: string): UsageError {
+    return new UsageError(
+      `${this.#options.mode === "resume" ? "--resume" : "--out"} ${this.path} ${why}`,
+    );
+  }
+
+  #failure(cause: unknown): ServiceError {
+    const message = `results can't be written to ${this.path}: ${(cause as Error).message}`;
+    const mend = `make room there, and go on with --resume ${this.path}`;
+    return new ServiceError("disk_full", message, { mend, cause });
+  }
+}
+
+function statOf(fd: number): Stats | undefined {
+  try {
+    return fstatSync(fd);
+  } catch {
+    return undefined;
+  }
+}
+
+function complement(spans: Span[], size: number): Span[] {
+  const cut = spans.toSorted((a, b) => a.start - b.start);
+  const starts = [0, ...cut.map(({ end }) => end)];
+  const ends = [...cut.map(({ start }) => start), size];
+  return starts.map((start, index) => ({ start, end: ends[index] as number }));
+}
+
+function copy(from: number, to: number, spans: Span[]): void {
+  const buffer = Buffer.alloc(COPY_BYTES);
+  for (const { start, end } of spans) {
+    for (let at = start; at < end; ) {
+      const read = readSync(from, buffer, 0, Math.min(buffer.length, end - at), at);
+      if (read === 0) throw new Error("the file became shorter");
+      for (let done = 0; done < read; ) done += writeSync(to, buffer, done, read - done);
+      at += read;
     }
   }
 }

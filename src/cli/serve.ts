@@ -3,6 +3,7 @@ import { type Command, EXIT } from "./command.ts";
 import { parseFlags, refuseExtra } from "./flags.ts";
 import { type Service, startService } from "./service.ts";
 import { configFrom, settingFlags, settingsHelp } from "./settings.ts";
+import { stayAtInterrupt } from "./signals.ts";
 
 export const serveCommand: Command = {
   name: "serve",
@@ -51,6 +52,7 @@ const STOP_SIGNALS = ["SIGTERM", "SIGINT", "SIGUSR1", "SIGUSR2"] as const;
  * process. `scancel` sends two at once, its own and the batch script's.
  */
 function stopSignals() {
+  stayAtInterrupt();
   const first = Promise.withResolvers<NodeJS.Signals>();
   const second = Promise.withResolvers<void>();
   let count = 0;
