@@ -73,10 +73,15 @@ export function meant(typed: string, words: Iterable<string>, prefix = ""): stri
   return word === null ? "" : ` (did you mean ${prefix}${word}?)`;
 }
 
-/** What a command does first of all, where it is none of `actions`. */
-export function unknownAction(action: string | undefined, actions: string[]): UsageError {
-  if (action === undefined) return new UsageError(`an action is missing: ${actions.join(", ")}`);
-  return new UsageError(`there is no action "${action}"${meant(action, actions)}`);
+/** What a command is to do: a key of `actions`. @throws UsageError */
+export function actionOf<T extends object>(
+  action: string | undefined,
+  actions: T,
+): keyof T & string {
+  const names = Object.keys(actions);
+  if (action === undefined) throw new UsageError(`an action is missing: ${names.join(", ")}`);
+  if (names.includes(action)) return action as keyof T & string;
+  throw new UsageError(`there is no action "${action}"${meant(action, names)}`);
 }
 
 /** @throws UsageError unless `text` is a whole number of at least `min` and at most `max`. */

@@ -8,7 +8,15 @@ import {
 } from "../sandbox/images/catalogue.ts";
 import { Images } from "../sandbox/images/images.ts";
 import { type Command, EXIT } from "./command.ts";
-import { parseFlags, refuseExtra, UsageError, unknownAction, wholeNumber } from "./flags.ts";
+import {
+  actionOf,
+  parseFlags,
+  refuseExtra,
+  refuseForeign,
+  refuseIdle,
+  UsageError,
+  wholeNumber,
+} from "./flags.ts";
 import { imageArgument } from "./image-argument.ts";
 import { configFrom } from "./settings.ts";
 import { exitOf, onStop, type Stop } from "./signals.ts";
@@ -55,9 +63,12 @@ image and --image of the server are a NAME or a REF; what is not in the cache is
 `,
   async run(argv) {
     const { values, positionals } = parseFlags(argv, FLAGS);
-    const [action, ...targets] = positionals;
-    const act = action === undefined ? undefined : ACTIONS[action];
-    if (!act) throw unknownAction(action, Object.keys(ACTIONS));
+    const [name, ...targets] = positionals;
+    const action = actionOf(name, ACTIONS);
+    refuseForeign(values, action, IMAGES_USES);
+    const both = { flags: ["to"], when: values.all === true, why: "does not go with --all" };
+    refuseIdle(values, [both]);
+    const act = ACTIONS[action];
     const config = configFrom({ ...values, name: undefined });
     const images = new Images(imageSettings(config));
     const maxBytes = values.all
@@ -91,7 +102,20 @@ type Request = {
   signal: AbortSignal;
 };
 
-const ACTIONS: Record<string, (request: Request) => Promise<number>> = {
+export const IMAGES_USES = {
+  common: ["config", "image-cache", "json"],
+  actions: {
+    list: [],
+    add: ["name", "apptainer", "image-cache-bytes"],
+    prune: ["to", "all", "image-cache-bytes"],
+    remove: [],
+    verify: [],
+  },
+} as const;
+
+type Action = (request: Request) => Promise<number>;
+
+const ACTIONS: Record<keyof typeof IMAGES_USES.actions, Action> = {
   async list({ images, targets, json }) {
     refuseExtra(targets, 0);
     print(listImages(images.cache), json);

@@ -11,7 +11,7 @@ import { presetOf } from "../simulator/presets.ts";
 import type { SimulatorOptions } from "../simulator/simulator.ts";
 import type { SimulatedTokenizer } from "../simulator/tokenizer.ts";
 import { WIRES } from "../simulator/wires/format.ts";
-import { type parseFlags, UsageError } from "./flags.ts";
+import { type parseFlags, refuseIdle, UsageError } from "./flags.ts";
 
 export const SIMULATE_OPTIONS = {
   policy: { type: "string" },
@@ -174,8 +174,11 @@ async function realTokenizer(path: string): Promise<SimulatedTokenizer> {
   };
 }
 
-async function readPolicy({ policy, echo }: SimulateValues, given: Given): Promise<Policy> {
+async function readPolicy(values: SimulateValues, given: Given): Promise<Policy> {
+  const { policy, echo } = values;
   if ((policy === undefined) === !echo) throw new UsageError("give --policy FILE or --echo");
+  const random = { flags: ["turns", "tokens", "call"], when: policy !== "random" };
+  refuseIdle(values, [{ ...random, why: "is for --policy random" }]);
   if (policy === undefined) return { kind: "echo" };
   if (policy === "random") {
     const { seed, turns, tokens, call } = given;

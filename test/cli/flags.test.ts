@@ -1,11 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import {
-  parseFlags,
-  refuseExtra,
-  UsageError,
-  unknownAction,
-  wholeNumber,
-} from "../../src/cli/flags.ts";
+import { actionOf, parseFlags, refuseExtra, UsageError, wholeNumber } from "../../src/cli/flags.ts";
 
 const OPTIONS = { name: { type: "string" }, json: { type: "boolean" } } as const;
 
@@ -35,13 +29,15 @@ describe("a command line", () => {
     );
     expect(usage(() => parseFlags(["--no-jsn"], OPTIONS))).toContain("(did you mean --json?)");
     expect(usage(() => parseFlags(["--seed", "1"], OPTIONS))).toBe("there is no flag --seed");
-    expect(usage(() => parseFlags(["--name"], OPTIONS))).toMatch(/--name.* argument missing$/);
+    expect(usage(() => parseFlags(["--name"], OPTIONS))).toBe("--name needs a value");
   });
 
   test("names the actions that there are, or the one that was meant", () => {
-    const actions = ["list", "cancel"];
-    expect(unknownAction(undefined, actions).message).toBe("an action is missing: list, cancel");
-    expect(unknownAction("cancle", actions).message).toBe(
+    const actions = { list: [], cancel: [] };
+    expect(actionOf("cancel", actions)).toBe("cancel");
+    expect(usage(() => actionOf(undefined, actions))).toBe("an action is missing: list, cancel");
+    expect(usage(() => actionOf("toString", actions))).toContain('no action "toString"');
+    expect(usage(() => actionOf("cancle", actions))).toBe(
       'there is no action "cancle" (did you mean cancel?)',
     );
   });
