@@ -1,7 +1,9 @@
 import type { Config } from "../config/settings.ts";
+import { ServiceError } from "../errors.ts";
 import { createLog } from "../telemetry/log.ts";
 import { ApiClient } from "./api-client.ts";
 import type { CliContext } from "./command.ts";
+import { requireDriver } from "./preflight.ts";
 import { RunFolder, removeLeftFolders } from "./run-folder.ts";
 import { startService } from "./service.ts";
 import { configFrom } from "./settings.ts";
@@ -26,6 +28,19 @@ export function ownConfig(values: Record<string, unknown>): Config {
   return { ...config, ...door, ...tls, recover: false, log_level: "warn" };
 }
 
+/** Rows that need no sandbox run on a node that makes none; others are refused before the first rollout, with the reason. */
+async function driverFor(config: Config): Promise<{ driver: Config["driver"]; why?: string }> {
+  try {
+    await requireDriver(config);
+    return { driver: config.driver };
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
+    const isNamed = config.apptainer !== undefined || config.driver !== "apptainer";
+    // The start refuses what was named.
+    return isNamed ? { driver: config.driver } : { driver: "none", why: error.message };
+  }
+}
+
 /**
  * The named server, or one of our own in a folder that goes away with it.
  * @throws UsageError, and whatever keeps a service from starting
@@ -37,8 +52,9 @@ export async function serverFor(where: string | Config, context: CliContext) {
   await using begun = new AsyncDisposableStack();
   await removeLeftFolders();
   const { path: data_dir } = begun.use(new RunFolder());
-  const config = { ...where, data_dir };
-  const service = await startService(config, createLog(config.log_level), context);
+  const { driver, why } = await driverFor(where);
+  const config = { ...where, data_dir, driver };
+  const service = await startService(config, createLog(config.log_level), context, why);
   begun.defer(async () => void (await service.shutDown(0, Promise.resolve())));
   const kept = begun.move();
   return {
