@@ -38,7 +38,7 @@ with --move go on elsewhere from their next turn. decisions shows why each rollo
 ${SERVER_HELP}  --json            JSON instead of a table
 `,
   async run(argv) {
-    const { values, positionals } = parseFlags(argv, FLAGS);
+    const { values, positionals } = parseFlags(argv, BACKENDS_FLAGS);
     const [name, target] = positionals;
     const action = actionOf(name, BACKENDS_USES.actions);
     refuseForeign(values, action, BACKENDS_USES);
@@ -75,7 +75,8 @@ ${SERVER_HELP}  --json            JSON instead of a table
         say(await client.drainBackend(target, leaving));
         return EXIT.done;
       case "decisions": {
-        const limit = values.limit && wholeNumber("--limit", values.limit, 1, 1000);
+        const { limit: given } = values;
+        const limit = given === undefined ? given : wholeNumber("--limit", given, 1, 512);
         const { decisions } = await client.decisions({ limit });
         process.stdout.write(values.json ? `${JSON.stringify(decisions)}\n` : explain(decisions));
         return EXIT.done;
@@ -86,7 +87,7 @@ ${SERVER_HELP}  --json            JSON instead of a table
 
 const ENGINES = SETTINGS.engine.schema;
 
-const FLAGS = {
+export const BACKENDS_FLAGS = {
   server: { type: "string" },
   json: { type: "boolean" },
   model: { type: "string" },

@@ -23,7 +23,7 @@ import { exitOf, onStop, type Stop } from "./signals.ts";
 import { formatTable } from "./table.ts";
 import { imageSettings } from "./worker-settings.ts";
 
-const FLAGS = {
+export const IMAGES_FLAGS = {
   config: { type: "string" },
   "image-cache": { type: "string" },
   "image-cache-bytes": { type: "string" },
@@ -62,7 +62,7 @@ image and --image of the server are a NAME or a REF; what is not in the cache is
   --json          JSON instead of a table
 `,
   async run(argv) {
-    const { values, positionals } = parseFlags(argv, FLAGS);
+    const { values, positionals } = parseFlags(argv, IMAGES_FLAGS);
     const [name, ...targets] = positionals;
     const action = actionOf(name, ACTIONS);
     refuseForeign(values, action, IMAGES_USES);

@@ -38,7 +38,7 @@ export const jobsCommand: Command = {
 ${SERVER_HELP}  --json            JSON instead of a table
 `,
   async run(argv) {
-    const { values, positionals } = parseFlags(argv, FLAGS);
+    const { values, positionals } = parseFlags(argv, JOBS_FLAGS);
     const [name, ...ids] = positionals;
     const action = actionOf(name, JOBS_USES.actions);
     refuseForeign(values, action, JOBS_USES);
@@ -98,7 +98,7 @@ ${SERVER_HELP}  --json            JSON instead of a table
   },
 };
 
-const FLAGS = {
+export const JOBS_FLAGS = {
   server: { type: "string" },
   json: { type: "boolean" },
   state: { type: "string" },
@@ -120,7 +120,7 @@ export const JOBS_USES = {
   },
 } as const;
 
-type Values = ReturnType<typeof parseFlags<typeof FLAGS>>["values"];
+type Values = ReturnType<typeof parseFlags<typeof JOBS_FLAGS>>["values"];
 
 function idleFlags(values: Values, action: string, ids: string[]): Idle[] {
   return [

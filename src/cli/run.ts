@@ -6,6 +6,7 @@ import { type Idle, parseFlags, refuseIdle, UsageError, wholeNumber } from "./fl
 import { imageFlag } from "./image-argument.ts";
 import { madeWith } from "./made-with.ts";
 import { readPastResults } from "./past-results.ts";
+import { plainIssue } from "./plain-issue.ts";
 import { ResultFile } from "./result-file.ts";
 import { resume } from "./resume.ts";
 import { readRows } from "./rows.ts";
@@ -59,7 +60,7 @@ Exit code 1 when a rollout came to no verdict for a reason that is not the polic
 for.
 `,
   async run(argv, context) {
-    const { values, positionals } = parseFlags(argv, FLAGS);
+    const { values, positionals } = parseFlags(argv, RUN_FLAGS);
     const [path] = positionals;
     if (path === undefined || positionals.length > 1)
       throw new UsageError("one file of rows is needed");
@@ -86,7 +87,7 @@ for.
       },
       maxTurns: numberOf("max_turns", values["max-turns"]),
       runLimitMs: numberOf("run_limit_ms", values["run-limit-ms"]),
-      image: server && values.image ? imageFlag(values.image) : undefined,
+      image: server && values.image !== undefined ? imageFlag(values.image) : undefined,
       golden: values.golden === true,
     };
     const rows = readRows(path, values["data-source"]).slice(0, limit);
@@ -116,7 +117,7 @@ const MAX_SAMPLES = 100_000;
 /** As the service takes them. */
 const MAX_GROUP = 1024;
 
-const FLAGS = {
+export const RUN_FLAGS = {
   server: { type: "string" },
   backend: { type: "string" },
   model: { type: "string" },
@@ -146,7 +147,7 @@ const FLAGS = {
   json: { type: "boolean" },
 } as const;
 
-type Values = ReturnType<typeof parseFlags<typeof FLAGS>>["values"];
+type Values = ReturnType<typeof parseFlags<typeof RUN_FLAGS>>["values"];
 
 /** What has no effect in the way of running that the other flags ask for. */
 export function idleFlags(values: Values, server: string | undefined): Idle[] {
@@ -231,10 +232,10 @@ function numberOf(name: keyof typeof NUMBERS, text: string | undefined): number 
   if (text === undefined) return undefined;
   const flag = flagOf(name);
   const value = Number(text);
-  if (text.trim() === "" || !Number.isFinite(value)) {
+  if (!/^-?(\d+|\d*\.\d+)(e-?\d+)?$/i.test(text) || !Number.isFinite(value)) {
     throw new UsageError(`${flag} takes a number, not "${text}"`);
   }
   const issue = NUMBERS[name].safeParse(value).error?.issues[0];
-  if (issue) throw new UsageError(`${flag} ${text}: ${issue.message}`);
+  if (issue) throw new UsageError(`${flag} ${text} ${plainIssue(issue)}`);
   return value;
 }

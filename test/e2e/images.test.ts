@@ -155,17 +155,11 @@ describe("jobs of the compiled binary", () => {
 
   test("with an image that is no image are refused, with the field", async () => {
     using t = setup();
-    const refused = await run([
-      "serve",
-      "--port",
-      "0",
-      "--image",
-      "no:image",
-      "--data-dir",
-      t.dir.file("data"),
-    ]);
-    expect(refused).toMatchObject({ exitCode: 1, stdout: "" });
-    expect(refused.stderr).toContain("image: must be a name, an absolute path");
+    const programs = ["--apptainer", environment("ROLLOUTD_APPTAINER"), "--port", "0"];
+    const flags = [...programs, "--image", "no:image", "--data-dir", t.dir.file("data")];
+    const refused = await run(["serve", ...flags]);
+    expect(refused).toMatchObject({ exitCode: 2, stdout: "" });
+    expect(refused.stderr).toContain("--image no:image: must be a name, an absolute path");
   });
 });
 
