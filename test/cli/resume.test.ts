@@ -166,7 +166,7 @@ describe("a run that goes on with a file of results", () => {
   });
 });
 
-const SEEDS = Number(process.env.ROLLOUTD_TEST_RESUMES ?? 150);
+const SEEDS = Number(process.env.ROLLOUTD_TEST_RESUMES ?? 50);
 const FIRST_SEED = Number(process.env.ROLLOUTD_TEST_SEED ?? 1);
 
 /** Runs of a random part of five rows, one after the other on one file: each is broken off somewhere, some by a kill. */
