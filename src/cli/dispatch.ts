@@ -27,6 +27,7 @@ const USAGE: ReadonlySet<ErrorCode> = new Set([
   ...(["bad_json", "invalid_field", "unknown_field", "unknown_task_kind"] as const),
   ...(["model_folder_invalid", "task_module_invalid", "address_forbidden"] as const),
   ...(["data_dir_unusable", "data_dir_in_use", "image_not_found", "image_invalid"] as const),
+  "image_cache_unusable",
 ]);
 
 function fail(command: Command, error: unknown): number {

@@ -1,5 +1,6 @@
 import { accessSync, constants, statSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { createSecureContext } from "node:tls";
 import { type Config, flagOf, type SettingName, variableOf } from "../config/settings.ts";
 import { ServiceError } from "../errors.ts";
 import { readModelFolder } from "../inference/tokens/model-folder.ts";
@@ -13,6 +14,7 @@ import { readName } from "../sandbox/images/names.ts";
 import { parseReference } from "../sandbox/images/reference.ts";
 import { findSource } from "../sandbox/images/source.ts";
 import { findProgram } from "../sandbox/programs.ts";
+import { checkAddress } from "../server/door.ts";
 import { tryAddress } from "../server/listen.ts";
 import { TokenFile } from "../server/tokens.ts";
 import { checkSocketPath } from "../server/unix-socket.ts";
@@ -43,9 +45,9 @@ const BACKEND_PROBE_MS = 30_000;
 export const CHECKS: Partial<Record<SettingName, Check>> = {
   token_file: (path) => new TokenFile(path),
   tls_cert: (path) => readPem("tls_cert", path),
-  tls_key: (path) => readPem("tls_key", path),
+  tls_key: requireTls,
   callback_secret_file: (_path, config, env) => callbackService(config, env),
-  host: (_host, config) => tryAddress(tcpAddress(config)),
+  host: requireAddress,
   data_dir: prepareFolder,
   socket: (path) => checkSocketPath(path),
   rows_dir: requireFolder,
@@ -201,6 +203,24 @@ function requireFolder(path: string): void {
     throw new ServiceError("invalid_field", why, { mend });
   }
   accessSync(path, constants.R_OK | constants.X_OK);
+}
+
+function requireTls(path: string, config: Config): void {
+  const key = readPem("tls_key", path);
+  const cert = readPem("tls_cert", config.tls_cert ?? "");
+  try {
+    createSecureContext({ cert, key });
+  } catch (cause) {
+    const mend = "give the private key of --tls-cert, both as PEM";
+    const why = `certificate and key can't be used together: ${(cause as Error).message}`;
+    throw new ServiceError("invalid_field", why, { mend, cause });
+  }
+}
+
+async function requireAddress(_host: string, config: Config): Promise<void> {
+  const address = tcpAddress(config);
+  checkAddress(address);
+  await tryAddress(address);
 }
 
 function requireVariables(names: string, _config: Config, env: Env): void {
