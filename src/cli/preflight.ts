@@ -141,7 +141,7 @@ export async function requireDriver(config: Config): Promise<void> {
     }
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
-    const without = "--driver none serves without sandboxes";
+    const without = "--driver none (ROLLOUTD_DRIVER=none) serves without sandboxes";
     const mend = `${error.mend ?? "install it"} Or: ${without}; \`rolloutd doctor\` tells more`;
     throw new ServiceError(error.code, error.message, { mend, cause: error });
   }
@@ -242,7 +242,10 @@ async function asUsage<T>(
   } catch (error) {
     if (error instanceof ServiceError) {
       const mend = error.mend ? `; ${error.mend}` : "";
-      throw refusal(config, env, name, `${error.message}${mend}`);
+      // One look may be at several settings: host and port are.
+      const { field = name } = error;
+      const named = Object.hasOwn(config, field) ? (field as SettingName) : name;
+      throw refusal(config, env, named, `${error.message}${mend}`);
     }
     const { code, message } = error as NodeJS.ErrnoException;
     if (code === undefined) throw error;

@@ -29,6 +29,8 @@ type Options = {
   mode: OpenMode;
   /** The rows, which must not be written over. */
   input: string;
+  /** Whether a run can go on with such a file. */
+  resumable: boolean;
   /** The lines go to standard output too. */
   echo: boolean;
   /** Between two looks whether a full disk has room again. */
@@ -70,7 +72,8 @@ export class ResultFile implements Disposable {
       this.#size = fstatSync(this.#fd).size;
       this.#lock();
       if (options.mode === "new" && this.#size > 0) {
-        const mend = `go on with it by --resume ${path}, replace it by --force, or name another file`;
+        const goOn = options.resumable ? `go on with it by --resume ${path}, ` : "";
+        const mend = `${goOn}replace it by --force, or name another file`;
         throw this.#refusal(`holds results or something else already; ${mend}`);
       }
       this.#proveRoom();

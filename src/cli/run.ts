@@ -95,7 +95,10 @@ for.
     const json = values.json === true;
     const out = values.resume ?? values.out ?? `${groups ? "groups" : "rollouts"}-${prefix}.jsonl`;
     const mode = values.resume !== undefined ? "resume" : values.force ? "force" : "new";
-    using file = new ResultFile(out, { mode, input: path, echo: json });
+    using file = new ResultFile(out, {
+      ...{ mode, input: path, echo: json },
+      resumable: groups === null,
+    });
     const where = server ?? (config as Config);
     if (groups) {
       await using service = await serverFor(where, context);

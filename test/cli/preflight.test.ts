@@ -167,7 +167,7 @@ test("a service without sandboxes is one that says so, and needs neither program
   try {
     const why = await refusalOf({ driver: "apptainer" });
     expect(why).toContain("--driver apptainer: there is no program apptainer");
-    expect(why).toContain("--driver none serves without sandboxes");
+    expect(why).toContain("--driver none (ROLLOUTD_DRIVER=none) serves without sandboxes");
   } finally {
     process.env.PATH = PATH;
   }

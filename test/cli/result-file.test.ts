@@ -16,7 +16,7 @@ import { environment } from "../support/binary.ts";
 import { tempDir } from "../support/temp-dir.ts";
 
 const open = (path: string, mode: OpenMode = "new") =>
-  new ResultFile(path, { mode, input: "/rows.jsonl", echo: false });
+  new ResultFile(path, { mode, input: "/rows.jsonl", resumable: true, echo: false });
 
 function refusal(work: () => unknown): string {
   try {
@@ -79,7 +79,12 @@ describe("a file of results", () => {
       }
     }
     for (const name of ["rows", "again"]) {
-      const options = { mode: "force", input: dir.file("rows"), echo: false } as const;
+      const options = {
+        mode: "force",
+        input: dir.file("rows"),
+        resumable: true,
+        echo: false,
+      } as const;
       expect(refusal(() => new ResultFile(dir.file(name), options))).toContain("file of the rows");
     }
     expect(refusal(() => open(dir.file("none"), "resume"))).toContain("is not there");
@@ -127,7 +132,7 @@ async function onSmallDisk(disk: string, script: string): Promise<string> {
   const program = `import { ResultFile } from ${JSON.stringify(module)};
     import { readFileSync, rmSync, writeFileSync } from "node:fs";
     const disk = ${JSON.stringify(disk)};
-    const options = { mode: "new", input: "/rows", echo: false, retryMs: 5, patienceMs: 20 };
+    const options = { mode: "new", input: "/rows", resumable: true, echo: false, retryMs: 5, patienceMs: 20 };
     const fill = () => { try { writeFileSync(disk + "/filler", "x".repeat(70_000)); } catch {} };
     ${script}`;
   const argv = [environment("ROLLOUTD_BWRAP"), ...prefix, process.execPath, "-e", program];

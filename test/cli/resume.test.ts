@@ -40,7 +40,12 @@ const overdue = (id: string) => {
 
 /** A run that goes on with the file: with what stood when it began, and what is left to run. */
 function goOn(path: string, names: string[], { samples = 2, terms = TERMS } = {}) {
-  const file = new ResultFile(path, { mode: "resume", input: "/rows.jsonl", echo: false });
+  const file = new ResultFile(path, {
+    mode: "resume",
+    input: "/rows.jsonl",
+    resumable: true,
+    echo: false,
+  });
   try {
     const past = readPastResults(path, file.fd);
     const planned = planOf(names, samples);
