@@ -41,7 +41,16 @@ export function resume(
       kept.push(row ? { ...result.ended, instance: row.row } : result.ended);
     }
   }
-  return { kept, rest: [...open.values()], replaced };
+  const used = new Set(past?.results.map(({ ended }) => ended.id));
+  return { kept, rest: [...open.values()].map((rollout) => renamed(rollout, used)), replaced };
+}
+
+/** With the prefix of an earlier run a server would give its broken rollouts back instead of beginning others. */
+function renamed(rollout: PlannedRollout, used: ReadonlySet<string>): PlannedRollout {
+  const { request } = rollout;
+  let id = request.id;
+  for (let number = 2; used.has(id); number++) id = `${request.id}.${number}`;
+  return { ...rollout, request: { ...request, id } };
 }
 
 /** The model is known when the service is. @throws UsageError */

@@ -131,6 +131,15 @@ describe("a run that goes on with a file of results", () => {
     }
   });
 
+  test("with the prefix of the run before begins other rollouts, not those that broke", () => {
+    using dir = tempDir();
+    const [first, second] = planOf(["a"]) as [PlannedRollout, PlannedRollout];
+    const broken = (id: string) => lineOf(first, failedView(id));
+    writeFileSync(dir.file("r"), broken("new-0-0") + broken("new-0-0.2"));
+    using run = goOn(dir.file("r"), ["a"]);
+    expect(run.rest.map(({ request }) => request.id)).toEqual(["new-0-0.3", second.request.id]);
+  });
+
   test("refuses another model, and takes one that nobody knows", () => {
     using dir = tempDir();
     const [first] = planOf(["a"]);
