@@ -16,7 +16,8 @@ import { prepareFolder } from "../store/database.ts";
 import { type Command, EXIT } from "./command.ts";
 import { examineNode, type Tried, thisNode } from "./doctor-node.ts";
 import type { Finding } from "./finding.ts";
-import { parseFlags, refuseExtra, UsageError } from "./flags.ts";
+import { parseFlags, refuseExtra, refuseIdle, UsageError } from "./flags.ts";
+import { idleSettings } from "./idle-settings.ts";
 import { CHECKS, look, requireDriver } from "./preflight.ts";
 import { configFrom, settingFlags } from "./settings.ts";
 import { formatTable } from "./table.ts";
@@ -42,7 +43,9 @@ and --driver.
       json: { type: "boolean" },
     });
     refuseExtra(positionals, 0);
-    const findings = await examine(configFrom(values));
+    const config = configFrom(values);
+    refuseIdle(values, idleSettings(config));
+    const findings = await examine(config);
     if (values.json) for (const finding of findings) console.log(JSON.stringify(finding));
     else process.stdout.write(report(findings));
     return findings.some(({ status }) => status === "missing") ? EXIT.failed : EXIT.done;

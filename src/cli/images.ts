@@ -103,11 +103,12 @@ type Request = {
 };
 
 export const IMAGES_USES = {
-  common: ["config", "image-cache", "json"],
+  /** How the cache is found and kept is as for `serve`. */
+  common: ["config", "image-cache", "image-cache-bytes", "apptainer", "json"],
   actions: {
     list: [],
-    add: ["name", "apptainer", "image-cache-bytes"],
-    prune: ["to", "all", "image-cache-bytes"],
+    add: ["name"],
+    prune: ["to", "all"],
     remove: [],
     verify: [],
   },

@@ -89,7 +89,6 @@ const NEEDS: [name: SettingName, needed: SettingName][] = [
   ["judge_url", "judge_model"],
   ["model", "backend"],
   ["model_dir", "backend"],
-  ["api_key_env", "backend"],
 ];
 
 /**

@@ -32,7 +32,8 @@ left, keeps what has ended, and exits with 130.
   --model-dir DIR      its Hugging Face folder: then token ids, exactly as sampled, instead of text
   --api-key-env NAME   variable that holds its key
   --engine KIND        its kind, where it is not to be found out (see backends --help)
-  --image IMAGE        of the sandboxes: a name, a path, … (see rolloutd images --help)
+  --image IMAGE        of the sandboxes: a name, a path, … (see rolloutd images --help); with --server of every
+                       row, else of those that name none
   --apptainer PROGRAM  by default the one on PATH
   --config FILE        further settings of the own service as TOML (see serve --help); or by their variables
   --samples N          rollouts per row; sample k has seed SEED + k [1]

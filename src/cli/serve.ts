@@ -1,6 +1,7 @@
 import { createLog } from "../telemetry/log.ts";
 import { type Command, EXIT } from "./command.ts";
-import { parseFlags, refuseExtra } from "./flags.ts";
+import { parseFlags, refuseExtra, refuseIdle } from "./flags.ts";
+import { idleSettings } from "./idle-settings.ts";
 import { type Service, startService } from "./service.ts";
 import { configFrom, settingFlags, settingsHelp } from "./settings.ts";
 import { stayAtInterrupt } from "./signals.ts";
@@ -24,6 +25,7 @@ ${settingsHelp()}`,
     });
     refuseExtra(positionals, 0);
     const config = configFrom(values);
+    refuseIdle(values, idleSettings(config));
     const log = createLog(config.log_level);
     const service = await startService(config, log, context);
     // Who reads the addresses may end it at once.

@@ -269,6 +269,18 @@ describe("flags of which one would be ignored", () => {
   });
 
   test.each([
+    [["serve", "--bwrap", "/bin/true"], "--bwrap is for --driver bubblewrap"],
+    [["serve", "--driver", "none", "--apptainer", "/x"], "--apptainer has no effect"],
+    [
+      ["serve", "--driver", "none", "--sandbox-processes", "9"],
+      "--sandbox-processes has no effect",
+    ],
+    [["serve", "--driver", "host", "--min-isolation", "A"], "--min-isolation is not kept"],
+    [["serve", "--engine", "vllm"], "--engine has no effect without --backend"],
+    [["serve", "--judge-ms", "5"], "--judge-ms has no effect without --judge-url"],
+    [["serve", "--search-ms", "5"], "--search-ms has no effect without --search-url"],
+    [["serve", "--token-file", "/x", "--allow-anonymous"], "--allow-anonymous does not go with"],
+    [["doctor", "--bwrap", "/bin/true"], "--bwrap is for --driver bubblewrap"],
     [["jobs", "cancel", "id", "--label", "a:b"], "--label cancels all"],
     [["jobs", "cancel", "id", "--state", "active"], "--state goes with --label"],
     [["jobs", "watch", "--json"], "--json needs an id"],

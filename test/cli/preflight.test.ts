@@ -153,7 +153,6 @@ test.each([
   ["tls_cert", "tls_key"],
   ["tls_key", "tls_cert"],
   ["model", "backend"],
-  ["api_key_env", "backend"],
 ] as const)("%s without %s, which would be ignored, is refused", async (name, needed) => {
   expect(await refusalOf({ [name]: "x" })).toContain(
     `${flagOf(name)} x: has no effect without ${flagOf(needed)}`,

@@ -6,6 +6,7 @@ import type { RolloutView } from "../../src/protocol/view.ts";
 import { folderOf } from "../inference/tokens/models.ts";
 import {
   BINARY,
+  driverFlags,
   environment,
   mathRow,
   run,
@@ -50,7 +51,7 @@ async function setup(driver: "apptainer" | "bubblewrap" = "apptainer") {
   const engine = await simulate(dir.path, SCRIPTS.slice(0, 3));
   const data = dir.file("data");
   const service = await serve(data, [
-    ...[...sandboxFlags(), "--driver", driver, "--bwrap", environment("ROLLOUTD_BWRAP")],
+    ...[...sandboxFlags(), ...driverFlags(driver)],
     // Only sandboxes of jobs are to be found.
     ...["--warm-sandboxes", "0"],
     ...["--backend", engine.url],

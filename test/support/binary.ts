@@ -127,6 +127,12 @@ function driverFor(flags: string[]): string[] {
   return named ? [] : ["--driver", "none"];
 }
 
+/** Flags for a service whose sandboxes one of the drivers makes. */
+export function driverFlags(driver: string): string[] {
+  const bwrap = driver === "bubblewrap" ? ["--bwrap", environment("ROLLOUTD_BWRAP")] : [];
+  return ["--driver", driver, ...bwrap];
+}
+
 /** Flags for a service that makes real sandboxes. */
 export function sandboxFlags(): string[] {
   const image = ["--image", environment("ROLLOUTD_IMAGE")];
