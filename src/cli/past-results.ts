@@ -1,7 +1,7 @@
 import { readSync } from "node:fs";
 import { isObject } from "../lib/is-object.ts";
+import type { Span } from "./file-spans.ts";
 import { UsageError } from "./flags.ts";
-import type { Span } from "./result-file.ts";
 import type { EndedRollout, RolloutResult } from "./run-collect.ts";
 
 /** One result of an earlier run, and where it is. */

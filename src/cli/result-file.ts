@@ -20,6 +20,7 @@ import { dirname, resolve } from "node:path";
 import { ServiceError } from "../errors.ts";
 import { abortable } from "../lib/abortable.ts";
 import { flock } from "../lib/libc.ts";
+import { complement, copy, type Span } from "./file-spans.ts";
 import { UsageError } from "./flags.ts";
 
 /** `new` takes a file without content, `force` replaces the content of one, `resume` keeps it. */
@@ -39,10 +40,6 @@ type Options = {
   patienceMs?: number;
 };
 
-/** A part of the file. Units: bytes. */
-export type Span = { start: number; end: number };
-
-const COPY_BYTES = 1 << 20;
 const NULL_DEVICE = "/dev/null";
 /** The disk, or what the user may have of it, is used up. */
 const FULL = ["ENOSPC", "EDQUOT"];
@@ -293,24 +290,5 @@ function statOf(fd: number): Stats | undefined {
     return fstatSync(fd);
   } catch {
     return undefined;
-  }
-}
-
-function complement(spans: Span[], size: number): Span[] {
-  const cut = spans.toSorted((a, b) => a.start - b.start);
-  const starts = [0, ...cut.map(({ end }) => end)];
-  const ends = [...cut.map(({ start }) => start), size];
-  return starts.map((start, index) => ({ start, end: ends[index] as number }));
-}
-
-function copy(from: number, to: number, spans: Span[]): void {
-  const buffer = Buffer.alloc(COPY_BYTES);
-  for (const { start, end } of spans) {
-    for (let at = start; at < end; ) {
-      const read = readSync(from, buffer, 0, Math.min(buffer.length, end - at), at);
-      if (read === 0) throw new Error("the file became shorter");
-      for (let done = 0; done < read; ) done += writeSync(to, buffer, done, read - done);
-      at += read;
-    }
   }
 }

@@ -1,7 +1,7 @@
+import type { Span } from "./file-spans.ts";
 import { UsageError } from "./flags.ts";
 import { type MadeWith, requireSame } from "./made-with.ts";
 import type { PastResult, PastResults } from "./past-results.ts";
-import type { Span } from "./result-file.ts";
 import type { PlacedRow } from "./rows.ts";
 import type { EndedRollout, PlannedRollout } from "./run-collect.ts";
 

@@ -1,13 +1,14 @@
 import type { ApiClient } from "./api-client.ts";
 import { checkRows } from "./check-rows.ts";
 import { EXIT } from "./command.ts";
+import type { Span } from "./file-spans.ts";
 import { inParts } from "./in-parts.ts";
 import { inTurn } from "./in-turn.ts";
 import type { MadeWith } from "./made-with.ts";
 import { onInterrupt } from "./on-interrupt.ts";
 import type { PastResults } from "./past-results.ts";
 import { Progress } from "./progress.ts";
-import type { ResultFile, Span } from "./result-file.ts";
+import type { ResultFile } from "./result-file.ts";
 import { placeOf, type Resumed, requireSameModel } from "./resume.ts";
 import {
   collect,

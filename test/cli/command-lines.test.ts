@@ -9,7 +9,7 @@ import { IMAGES_FLAGS, IMAGES_USES } from "../../src/cli/images.ts";
 import { JOBS_FLAGS, JOBS_USES } from "../../src/cli/jobs.ts";
 import { CHECKS } from "../../src/cli/preflight.ts";
 import { PRORL_FLAGS } from "../../src/cli/prorl.ts";
-import { RUN_FLAGS } from "../../src/cli/run.ts";
+import { RUN_FLAGS } from "../../src/cli/run-flags.ts";
 import { SIMULATE_OPTIONS } from "../../src/cli/simulate-options.ts";
 import { flagOf, SETTINGS, type SettingName } from "../../src/config/settings.ts";
 import { terminalText } from "../../src/lib/terminal-text.ts";

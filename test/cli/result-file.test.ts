@@ -10,23 +10,13 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { UsageError } from "../../src/cli/flags.ts";
 import { type OpenMode, ResultFile } from "../../src/cli/result-file.ts";
 import { environment } from "../support/binary.ts";
 import { tempDir } from "../support/temp-dir.ts";
+import { usageOf } from "./usage.ts";
 
 const open = (path: string, mode: OpenMode = "new") =>
   new ResultFile(path, { mode, input: "/rows.jsonl", resumable: true, echo: false });
-
-function refusal(work: () => unknown): string {
-  try {
-    work();
-  } catch (error) {
-    if (error instanceof UsageError) return error.message;
-    throw error;
-  }
-  throw new Error("it was not refused");
-}
 
 describe("a file of results", () => {
   test("is made with its folders, or taken where it is empty", async () => {
@@ -43,7 +33,7 @@ describe("a file of results", () => {
   test("with content is refused, unless it is to be replaced, which is not before the first result can come", () => {
     using dir = tempDir();
     writeFileSync(dir.file("old"), "old\n");
-    const why = refusal(() => open(dir.file("old")));
+    const why = usageOf(() => open(dir.file("old")));
     for (const text of [dir.file("old"), "--resume", "--force"]) expect(why).toContain(text);
     using file = open(dir.file("old"), "force");
     expect(readFileSync(dir.file("old"), "utf8")).toBe("old\n");
@@ -60,8 +50,8 @@ describe("a file of results", () => {
   test("is one run's at a time", () => {
     using dir = tempDir();
     using first = open(dir.file("r"));
-    expect(refusal(() => open(dir.file("r")))).toContain("is another run's");
-    expect(refusal(() => open(dir.file("r"), "force"))).toContain("is another run's");
+    expect(usageOf(() => open(dir.file("r")))).toContain("is another run's");
+    expect(usageOf(() => open(dir.file("r"), "force"))).toContain("is another run's");
     first[Symbol.dispose]();
     open(dir.file("r"))[Symbol.dispose]();
   });
@@ -75,7 +65,7 @@ describe("a file of results", () => {
     const paths = [dir.path, dir.file("pipe"), "/dev/full", "/dev/zero", dir.file("loop")];
     for (const path of [...paths, dir.file("rows/below"), `/proc/${process.pid}/nope`]) {
       for (const mode of ["new", "force", "resume"] as const) {
-        expect(refusal(() => open(path, mode))).toContain(path);
+        expect(usageOf(() => open(path, mode))).toContain(path);
       }
     }
     for (const name of ["rows", "again"]) {
@@ -85,9 +75,9 @@ describe("a file of results", () => {
         resumable: true,
         echo: false,
       } as const;
-      expect(refusal(() => new ResultFile(dir.file(name), options))).toContain("file of the rows");
+      expect(usageOf(() => new ResultFile(dir.file(name), options))).toContain("file of the rows");
     }
-    expect(refusal(() => open(dir.file("none"), "resume"))).toContain("is not there");
+    expect(usageOf(() => open(dir.file("none"), "resume"))).toContain("is not there");
   });
 
   test("may be the null device", async () => {

@@ -1,14 +1,15 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
-import { UsageError } from "../../src/cli/flags.ts";
+import type { Span } from "../../src/cli/file-spans.ts";
 import { type MadeWith, madeWith } from "../../src/cli/made-with.ts";
 import { readPastResults } from "../../src/cli/past-results.ts";
-import { ResultFile, type Span } from "../../src/cli/result-file.ts";
+import { ResultFile } from "../../src/cli/result-file.ts";
 import { placeOf, requireSameModel, resume } from "../../src/cli/resume.ts";
 import { type PlannedRollout, planRollouts, termsOf } from "../../src/cli/run-collect.ts";
 import type { RolloutView } from "../../src/protocol/view.ts";
 import { randomFrom } from "../support/random.ts";
 import { tempDir } from "../support/temp-dir.ts";
+import { usageOf } from "./usage.ts";
 import { failedView, viewOf } from "./views.ts";
 
 const UNSET = { maxTurns: undefined, runLimitMs: undefined, image: undefined };
@@ -57,16 +58,6 @@ function goOn(path: string, names: string[], { samples = 2, terms = TERMS } = {}
   }
 }
 
-function refusal(work: () => unknown): string {
-  try {
-    work();
-  } catch (error) {
-    if (error instanceof UsageError) return error.message;
-    throw error;
-  }
-  throw new Error("it was not refused");
-}
-
 describe("a run that goes on with a file of results", () => {
   test("keeps what has a reward or failed by the policy, and runs everything else again", () => {
     using dir = tempDir();
@@ -100,7 +91,7 @@ describe("a run that goes on with a file of results", () => {
       .map((one) => lineOf(one, viewOf("old")))
       .join("");
     writeFileSync(dir.file("r"), text);
-    expect(refusal(() => goOn(dir.file("r"), names))).toContain(why);
+    expect(usageOf(() => goOn(dir.file("r"), names))).toContain(why);
     expect(readFileSync(dir.file("r"), "utf8")).toBe(text);
   });
 
@@ -124,7 +115,7 @@ describe("a run that goes on with a file of results", () => {
     ]) {
       const text = lineOf(first, viewOf("old"), past);
       writeFileSync(dir.file("r"), text);
-      expect(refusal(() => goOn(dir.file("r"), ["a"], { terms: now as never }))).toMatch(
+      expect(usageOf(() => goOn(dir.file("r"), ["a"], { terms: now as never }))).toMatch(
         new RegExp(`line 1 of --resume .* was made with (no )?${name}.*the same ${name} as before`),
       );
       expect(readFileSync(dir.file("r"), "utf8")).toBe(text);
@@ -147,7 +138,7 @@ describe("a run that goes on with a file of results", () => {
     using run = goOn(dir.file("r"), ["a"]);
     requireSameModel("r", run.past, TERMS);
     requireSameModel("r", run.past, { ...TERMS, model: "m" });
-    expect(refusal(() => requireSameModel("r", run.past, { ...TERMS, model: "n" }))).toContain(
+    expect(usageOf(() => requireSameModel("r", run.past, { ...TERMS, model: "n" }))).toContain(
       'was made with model "m", and this run has model "n"',
     );
   });
@@ -163,7 +154,7 @@ describe("a run that goes on with a file of results", () => {
     using dir = tempDir();
     const good = lineOf(planOf(["a"])[0], viewOf("old"));
     writeFileSync(dir.file("r"), good + text);
-    expect(refusal(() => goOn(dir.file("r"), ["a"]))).toContain("line 2 is no result of a run");
+    expect(usageOf(() => goOn(dir.file("r"), ["a"]))).toContain("line 2 is no result of a run");
     expect(readFileSync(dir.file("r"), "utf8")).toBe(good + text);
   });
 
