@@ -6,32 +6,28 @@ import {
   fstatSync,
   fsyncSync,
   ftruncateSync,
-  mkdirSync,
   openSync,
   readSync,
   realpathSync,
   renameSync,
   rmSync,
-  type Stats,
   statSync,
   writeSync,
 } from "node:fs";
-import { dirname, resolve } from "node:path";
+import { resolve } from "node:path";
 import { ServiceError } from "../errors.ts";
 import { abortable } from "../lib/abortable.ts";
 import { flock } from "../lib/libc.ts";
 import { complement, copy, type Span } from "./file-spans.ts";
-import { UsageError } from "./flags.ts";
+import {
+  lookAtResults,
+  NULL_DEVICE,
+  type OpenOptions,
+  openResults,
+  refusal,
+} from "./open-results.ts";
 
-/** `new` takes a file without content, `force` replaces the content of one, `resume` keeps it. */
-export type OpenMode = "new" | "force" | "resume";
-
-type Options = {
-  mode: OpenMode;
-  /** The rows, which must not be written over. */
-  input: string;
-  /** Whether a run can go on with such a file. */
-  resumable: boolean;
+type Options = OpenOptions & {
   /** The lines go to standard output too. */
   echo: boolean;
   /** Between two looks whether a full disk has room again. */
@@ -40,7 +36,6 @@ type Options = {
   patienceMs?: number;
 };
 
-const NULL_DEVICE = "/dev/null";
 /** The disk, or what the user may have of it, is used up. */
 const FULL = ["ENOSPC", "EDQUOT"];
 
@@ -62,16 +57,16 @@ export class ResultFile implements Disposable {
   constructor(path: string, options: Options) {
     this.path = resolve(path);
     this.#options = options;
-    const there = this.#look();
+    const there = lookAtResults(this.path, options);
     this.#created = there === null;
-    this.#fd = this.#open();
+    this.#fd = openResults(this.path, options);
     try {
       this.#size = fstatSync(this.#fd).size;
       this.#lock();
       if (options.mode === "new" && this.#size > 0) {
         const goOn = options.resumable ? `go on with it by --resume ${path}, ` : "";
         const mend = `${goOn}replace it by --force, or name another file`;
-        throw this.#refusal(`holds results or something else already; ${mend}`);
+        throw refusal(this.path, this.#options, `holds results or something else already; ${mend}`);
       }
       this.#proveRoom();
     } catch (error) {
@@ -149,47 +144,6 @@ export class ResultFile implements Disposable {
     this.#fd = -1;
   }
 
-  /** Null: there is none yet. */
-  #look(): Stats | null {
-    const { mode, input } = this.#options;
-    let found: Stats | undefined;
-    try {
-      found = statSync(this.path, { throwIfNoEntry: false });
-    } catch (error) {
-      throw this.#refusal(`can't be used: ${(error as Error).message}`);
-    }
-    if (!found) {
-      if (mode === "resume")
-        throw this.#refusal("is not there; name the results of an earlier run");
-      return null;
-    }
-    if (found.isDirectory()) throw this.#refusal("is a folder; name a file");
-    if (!found.isFile() && this.path !== NULL_DEVICE) {
-      throw this.#refusal(
-        "is no file; name one, or take the results from standard output by --json",
-      );
-    }
-    const isSame = (other: Stats | undefined) =>
-      other?.ino === found.ino && other.dev === found.dev;
-    if (isSame(statSync(input, { throwIfNoEntry: false }))) {
-      throw this.#refusal("is the file of the rows; name another one");
-    }
-    if (found.isFile() && [1, 2].some((fd) => isSame(statOf(fd)))) {
-      throw this.#refusal("is what this command prints to; name another one, or use --json alone");
-    }
-    return found;
-  }
-
-  #open(): number {
-    try {
-      mkdirSync(dirname(this.path), { recursive: true });
-      const { O_RDWR, O_CREAT, O_APPEND } = constants;
-      return openSync(this.path, O_RDWR | O_CREAT | O_APPEND, 0o666);
-    } catch (error) {
-      throw this.#refusal(`can't be written: ${(error as Error).message}; name another file`);
-    }
-  }
-
   /** Two runs would write the same results twice. Some shared file systems have no locks; lines stay whole there too. */
   #lock(): void {
     if (this.path === NULL_DEVICE) return;
@@ -202,7 +156,9 @@ export class ResultFile implements Disposable {
     const isThisFile =
       statSync(this.path, { throwIfNoEntry: false })?.ino === fstatSync(this.#fd).ino;
     if (this.#locked && isThisFile) return;
-    throw this.#refusal(
+    throw refusal(
+      this.path,
+      this.#options,
       "is another run's, which still writes to it; wait for its end, or name another file",
     );
   }
@@ -215,7 +171,9 @@ export class ResultFile implements Disposable {
       this.#size -= 1;
       ftruncateSync(this.#fd, this.#size);
     } catch (error) {
-      throw this.#refusal(
+      throw refusal(
+        this.path,
+        this.#options,
         `can't be written: ${(error as Error).message}; name a file on another disk`,
       );
     }
@@ -272,23 +230,9 @@ export class ResultFile implements Disposable {
     return true;
   }
 
-  #refusal(why: string): UsageError {
-    return new UsageError(
-      `${this.#options.mode === "resume" ? "--resume" : "--out"} ${this.path} ${why}`,
-    );
-  }
-
   #failure(cause: unknown): ServiceError {
     const message = `results can't be written to ${this.path}: ${(cause as Error).message}`;
     const mend = `make room there, and go on with --resume ${this.path}`;
     return new ServiceError("disk_full", message, { mend, cause });
-  }
-}
-
-function statOf(fd: number): Stats | undefined {
-  try {
-    return fstatSync(fd);
-  } catch {
-    return undefined;
   }
 }

@@ -10,7 +10,8 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { type OpenMode, ResultFile } from "../../src/cli/result-file.ts";
+import type { OpenMode } from "../../src/cli/open-results.ts";
+import { ResultFile } from "../../src/cli/result-file.ts";
 import { environment } from "../support/binary.ts";
 import { tempDir } from "../support/temp-dir.ts";
 import { usageOf } from "./usage.ts";
