@@ -19,9 +19,14 @@ export type Accept = (request: RolloutRequest, route?: EngineRoute) => Submissio
 /**
  * Turns a checked request into a job: finds its task kind, checks the row, fills in limits and id.
  *
+ * @param whyNone why there are no sandboxes, with driver=none
  * @throws ServiceError `unknown_task_kind`, `invalid_field`
  */
-export function acceptWith(config: Config, checkCallback: (url: string) => void): Accept {
+export function acceptWith(
+  config: Config,
+  checkCallback: (url: string) => void,
+  whyNone = "it was started with --driver none",
+): Accept {
   const settings = taskSettings(config);
   const servers = gymServers(config);
   // One after the other mostly asks for the same.
@@ -44,6 +49,11 @@ export function acceptWith(config: Config, checkCallback: (url: string) => void)
     checkRowImage(plan.evaluationImage ?? null);
     checkMemory(plan, config);
     mcpServersFor(kind.name, instance, agent?.mcp_servers, settings);
+    if (usesSandbox(plan) && config.driver === "none") {
+      const message = `a ${kind.name} rollout needs a sandbox, and the server has none: ${whyNone}`;
+      const mend = "start the server with Apptainer or bubblewrap; `rolloutd doctor` tells more";
+      throw new ServiceError("invalid_field", message, { field: "instance", mend });
+    }
     if (!image && !plan.image && plan.ownImage) {
       const { why, mend } = plan.ownImage;
       throw new ServiceError("invalid_field", why, { field: "instance", mend });
