@@ -34,6 +34,7 @@ left, keeps what has ended, and exits with 130.
   --image IMAGE        of the sandboxes: a name, a path, … (see rolloutd images --help); with --server of every
                        row, else of those that name none
   --apptainer PROGRAM  by default the one on PATH
+  --tasks MODULES      with task kinds of your own, for the own service (TypeScript or JavaScript, commas between)
   --config FILE        further settings of the own service as TOML (see serve --help); or by their variables
   --samples N          rollouts per row; sample k has seed SEED + k [1]
   --informative N      until N groups are informative, that is, their rewards differ; then one group a line
@@ -64,7 +65,7 @@ for.
     const [path] = positionals;
     if (path === undefined || positionals.length > 1)
       throw new UsageError("one file of rows is needed");
-    const own = values.backend !== undefined || values.golden === true;
+    const own = [values.backend, values.tasks].some((given) => given !== undefined) || values.golden === true;
     const server = values.server ?? (own ? undefined : process.env.ROLLOUTD_SERVER || undefined);
     refuseIdle(values, idleFlags(values, server));
     if (server === undefined && !own) {

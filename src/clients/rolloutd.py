@@ -80,7 +80,8 @@ _FINAL = ("succeeded", "failed", "cancelled")
 class RolloutdError(Exception):
     """What the service refused, or how a request failed.
 
-    `code` is stable and meant for programs; `field` names what is wrong, `mend` says what to do about it.
+    `code` is stable and meant for programs; `field` names what is wrong, `mend` says what to do about it, and
+    `details` where it happened: the line of a task module, the tool call that hung.
     """
 
     def __init__(self, body: Json, status: int = 0) -> None:
@@ -91,6 +92,7 @@ class RolloutdError(Exception):
         self.retryable: bool = bool(body.get("retryable", False))
         self.field: Optional[str] = body.get("field")
         self.mend: Optional[str] = body.get("mend")
+        self.details: Json = body.get("details") or {}
         super().__init__(f"{self.message} ({self.mend})" if self.mend else self.message)
 
 
