@@ -52,7 +52,7 @@ type Plan = {
   golden?: boolean;
 };
 
-const GOLDEN = ["solution", "nothing"] as const;
+export const GOLDEN = ["solution", "nothing"] as const;
 
 export function planRollouts(rows: PlacedRow[], plan: Plan): PlannedRollout[] {
   const { prefix, seed, golden = false } = plan;

@@ -80,7 +80,8 @@ class Guard {
     } catch (error) {
       throw this.#typed(error, "invalid_field");
     }
-    this.require(member, "task_failed", wanted, check, value);
+    // Asked for by a request, whose answer is an error of the service's then.
+    this.require(member, "task_module_invalid", wanted, check, value);
     return value;
   }
 
@@ -138,7 +139,10 @@ class Guard {
   #typed(error: unknown, fallback: ErrorCode, member?: Member): ServiceError {
     if (error instanceof ServiceError) return error;
     const { code, field } = (error ?? {}) as { code?: unknown; field?: unknown };
-    const known = typeof code === "string" && Object.hasOwn(ERRORS, code);
+    const known =
+      typeof code === "string" &&
+      Object.hasOwn(ERRORS, code) &&
+      (fallback !== "invalid_field" || ERRORS[code as ErrorCode].status >= 400);
     const details = { file: this.#path, ...thrownDetails(error) };
     const said = error instanceof Error ? error.message : `it threw ${String(error)}`;
     const place = "line" in details ? ` (${details.file}:${details.line})` : ` (${this.#path})`;

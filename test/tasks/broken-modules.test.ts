@@ -282,7 +282,8 @@ describe("what a kind returns is looked at, and told with its line and what is w
       run: () => t.kind.run({}, runContext()),
     };
     const { code, message } = await t.failure(work[member]);
-    expect([code, message]).toEqual(["task_failed", expect.stringContaining(wanted)]);
+    const expected = member === "run" ? "task_failed" : "task_module_invalid";
+    expect([code, message]).toEqual([expected, expect.stringContaining(wanted)]);
   });
 
   test("synchronous functions and kinds that are classes work like any", async () => {

@@ -49,7 +49,9 @@ export async function verify(
     if (!(reward >= 0 && reward <= 1)) {
       throw failed(`${path} holds ${JSON.stringify(text.slice(0, 100))}, which is no reward`);
     }
-    return { reward, rule: "harbor_reward", reason: `The task's test.sh gave ${reward}.` };
+    const reason = `The task's test.sh gave ${reward}.`;
+    const details = { exit_code: run.exitCode, log: run.stdout.slice(-MAX_SHOWN).toWellFormed() };
+    return { reward, rule: "harbor_reward", reason, details };
   }
   throw failed(`test.sh ended with ${run.exitCode} and wrote no reward; it printed ${tail}`);
 }

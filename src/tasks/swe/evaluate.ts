@@ -48,7 +48,9 @@ export async function evaluateChange(
     return zero("patch_does_not_apply", `The change does not apply: ${refused}`);
   }
   const run = await runTests(instance.folder, placed.tests, sandbox, signal);
-  return judge(instance, run, probes, chosen.left);
+  const verdict = judge(instance, run, probes, chosen.left);
+  // Why a change fails is in the tests' own words only.
+  return verdict.reward === 1 ? verdict : { ...verdict, details: { log: logEnd(run.log) } };
 }
 
 /** What RUN took. Bytes that are no text come beside it, so that none is lost. */
@@ -111,6 +113,15 @@ async function runTests(
     signal,
   });
   return { log: stdout, exitCode, timedOut };
+}
+
+/** For people. Units: characters. */
+const MAX_SHOWN = 2000;
+
+function logEnd(log: string): string {
+  return Bun.stripANSI(log.slice(-2 * MAX_SHOWN))
+    .slice(-MAX_SHOWN)
+    .toWellFormed();
 }
 
 function joinBytes(files: readonly PatchFile[]): Buffer {
