@@ -10,10 +10,12 @@ const FOREIGN_LETTERS: Record<string, string> = {
 };
 
 const SET_AS_TEXT =
-  /\\(?:text|math)(?:bf|it|rm|sf|tt|normal|up)?(?![a-zA-Z])|\\(?:boxed|fbox|mbox|hbox|emph|underline|boldsymbol|bm|left|right|displaystyle)(?![a-zA-Z])|\\[()[\],;:! ]/g;
+  /\\(?:text|math)(?:bf|it|rm|sf|tt|normal|up)?(?![a-zA-Z])|\\(?:boxed|fbox|mbox|hbox|emph|bf|it|rm|sf|tt|em|underline|boldsymbol|bm|left|right|displaystyle)(?![a-zA-Z])|\\[()[\],;:! ]/g;
 const BEFORE_LABEL =
-  /^(?:(?:so|thus|therefore|the|my|final|correct|best|right|answer|option|choice|letter|it|that|this|is|would|must|be|clearly|definitely|it's)(?![\p{L}\p{N}'])[\s:,]*)+/iu;
+  /^(?:(?:so|thus|therefore|the|my|final|correct|best|right|answer|option|choice|letter|it|that|this|is|would|must|be|clearly|definitely|it's|i think|i believe|i(?: would|'d)? (?:choose|pick|select|say|go with)|probably|most likely|likely)(?![\p{L}\p{N}'])[\s:,]*)+/iu;
 const LABEL = /^([([{<"'“‘]*)([\p{L}\p{N}]{1,3})(?![\p{L}\p{N}_]|['’]\p{L})([)\]}>"'”’]*)/u;
+/** Of a quotation or a list. */
+const LIST_MARK = /^(?:[>•-]|\d{1,2}[.)])\s+(?=\S)/;
 const SEPARATOR = /^\s*[.:,;=!?–—-]+\s*/;
 const CONFIRMS =
   /^[([]?(?:is|because|since|as|for|due|given|from|by|not|rather|instead|unlike|and not|but not)(?!\p{L})/iu;
@@ -36,7 +38,7 @@ const AFTER_LETTER =
  * @param capitals only a capital label counts, and no text
  */
 export function readChoice(answer: string, options: readonly Option[], capitals = false): Choice {
-  const said = plainText(answer);
+  const said = plainText(answer).replace(LIST_MARK, "");
   const text = said.replace(BEFORE_LABEL, "");
   const found = LABEL.exec(text);
   const label = found?.[2] ?? "";
@@ -174,7 +176,7 @@ function namesText(rest: string, letter: string, options: readonly Option[]): bo
     const own = plainText(option.text).toLowerCase();
     if (option.letter === letter || own === "") return false;
     return new RegExp(
-      `(?:(?<!\\p{L})(?:or|and|maybe|perhaps|possibly)\\s|[/&])\\s*${escaped(own)}(?![\\p{L}\\p{N}])`,
+      `(?:(?<!\\p{L})(?:or|and|maybe|perhaps|possibly|alternatively)\\s|[/&])\\s*${escaped(own)}(?![\\p{L}\\p{N}])`,
       "u",
     ).test(lower);
   });

@@ -94,7 +94,7 @@ function boxed(options: readonly Option[], text: string, letterOnly: boolean): C
 /** The end of a text where it is a box and a sign or word that joins it with the next. */
 function besides(text: string): string {
   const end = text.replace(
-    /[\s$*\\([]*(?:[,;/&+]|(?<![a-z])(?:and\/or|and|or|or maybe))?[\s$*\\([]*$/i,
+    /[\s$*\\([]*(?:[,;/&+]\s*)?(?:(?<![a-z])(?:and\/or|and|or|or maybe))?[\s$*\\([]*$/i,
     "",
   );
   const start = end.lastIndexOf("\\boxed");
@@ -125,7 +125,7 @@ function answersIn(text: string): string[] {
   const lines = text.split(/\r\n|[\n\r\u2028\u2029]/);
   return lines.flatMap((line, index) => {
     // Not of the line in lower case: that can be longer than the line.
-    const colon = [...line.matchAll(/answer[\s*_`]{0,9}[:：]/gi)].at(-1);
+    const colon = [...line.matchAll(/answer(?:\s+is)?[\s*_`]{0,9}[:：]/gi)].at(-1);
     const isHeading = colon === undefined && HEADING.test(line.slice(0, 200));
     if (colon === undefined && !isHeading) return [];
     const from = colon === undefined ? line.length : colon.index + colon[0].length;
@@ -146,7 +146,9 @@ function filledLines(lines: readonly string[], from: number): string[] {
 }
 
 function joined(answer: string, next: string): string {
-  return /^[\s*_(]*(?:or|and|and\/or|alternatively|maybe|[/&])(?!\p{L})/iu.test(next)
+  return /^[\s*_(]*(?:or|and|and\/or|but|however|although|alternatively|maybe|[/&])(?!\p{L})/iu.test(
+    next,
+  )
     ? `${answer} ${next.slice(0, MAX_ANSWER)}`
     : answer;
 }
