@@ -17,7 +17,7 @@ import { ownConfig, serverFor } from "./run-server.ts";
 export const runCommand: Command = {
   name: "run",
   summary: "run the rows of a JSONL file and collect rewards and trajectories",
-  help: `Usage: rolloutd run ROWS.jsonl (--server ADDRESS | --backend URL [--model NAME] | --golden) [flags]
+  help: `Usage: rolloutd run ROWS.jsonl (--server ADDRESS | --backend URL [--model NAME] | --golden | --tasks MODULES) [flags]
 
 Each line of ROWS.jsonl is a dataset row; its data_source chooses the task kind. A file may also be one JSON list
 of rows, and a folder holds Harbor tasks. With --server the rows go to a running service; otherwise run starts one
