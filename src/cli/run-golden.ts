@@ -7,13 +7,15 @@ const MAX_TOLD = 20;
 const MAX_LOG_LINES = 15;
 const MAX_LOG_CHARS = 2000;
 
+type Ended = Omit<EndedRollout, "made_with">;
+
 const WANTED = {
   solution: { what: "its own solution", reward: 1 },
   nothing: { what: "no work at all", reward: 0 },
 };
 
 /** Each row whose solution did not earn 1, or that no work earned something for: the verdict, and what it rests on. */
-export function formatGolden(results: EndedRollout[]): string {
+export function formatGolden(results: Ended[]): string {
   const unfit = results.filter((result) => result.reward !== null && !isGolden(result));
   if (unfit.length === 0) return "";
   const lines = unfit.slice(0, MAX_TOLD).flatMap(told);
@@ -22,7 +24,7 @@ export function formatGolden(results: EndedRollout[]): string {
   return `\nNot as they should be:\n${lines.join("\n")}\n`;
 }
 
-function told({ id, row, sample, instance, reward, verdict }: EndedRollout): string[] {
+function told({ id, row, sample, instance, reward, verdict }: Ended): string[] {
   const { what, reward: wanted } = WANTED[GOLDEN[sample] ?? "solution"];
   const { instance_id } = instance;
   const name = typeof instance_id === "string" ? ` ${plain(instance_id)}` : "";

@@ -65,7 +65,8 @@ for.
     const [path] = positionals;
     if (path === undefined || positionals.length > 1)
       throw new UsageError("one file of rows is needed");
-    const own = [values.backend, values.tasks].some((given) => given !== undefined) || values.golden === true;
+    const own =
+      [values.backend, values.tasks].some((given) => given !== undefined) || values.golden === true;
     const server = values.server ?? (own ? undefined : process.env.ROLLOUTD_SERVER || undefined);
     refuseIdle(values, idleFlags(values, server));
     if (server === undefined && !own) {
