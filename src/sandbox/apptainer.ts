@@ -85,7 +85,8 @@ export class ApptainerLauncher implements Launcher {
         "exec",
         // Also what root needs that has not all capabilities.
         "--userns",
-        ...["--containall", "--no-home", "--no-mount", "sys,bind-paths"],
+        ...["--containall", "--no-home"],
+        ...["--no-mount", staged ? "sys,dev,devpts,bind-paths" : "sys,bind-paths"],
         // Root's is finished by the supervisor, which drops the capabilities that it takes before anything else.
         ...[isRoot() ? "--keep-privs" : "--no-privs", "--no-eval", "--no-init"],
         ...(level === "A" ? ["--net", "--network", "none"] : []),
@@ -93,8 +94,6 @@ export class ApptainerLauncher implements Launcher {
         ...(staged ? onStage(dir) : ownLayer(dir, spec)),
         ...bind(join(dir, "ro"), INSIDE.assets, ",ro"),
         ...bind(join(dir, "io"), INSIDE.io),
-        // In the RAM layer; without this it would be half of the node's memory.
-        ...["--scratch", "/dev/shm"],
         staged ? join(dir, STAGE_FOLDER, "root") : spec.image,
         join(INSIDE.assets, "supervisor"),
         ...supervisorArguments(spec.limits, INSIDE.home, level, boundBytes),
@@ -129,12 +128,15 @@ export class ApptainerLauncher implements Launcher {
 }
 
 function onStage(dir: string): string[] {
-  return ["--writable", "--workdir", join(dir, STAGE_FOLDER)];
+  const stage = join(dir, STAGE_FOLDER);
+  return ["--writable", "--workdir", stage, ...bind(join(stage, "dev"), "/dev")];
 }
 
 /** Apptainer's own layer over an image, in which no folder of the image can be removed or renamed. */
 function ownLayer(dir: string, { writable }: SandboxSpec): string[] {
-  return writable === "overlay" ? ["--overlay", join(dir, "overlay")] : ["--writable-tmpfs"];
+  const layer = writable === "overlay" ? ["--overlay", join(dir, "overlay")] : ["--writable-tmpfs"];
+  // In the RAM layer; without this it would be half of the node's memory.
+  return [...layer, "--scratch", "/dev/shm"];
 }
 
 function bind(from: string, to: string, options = ""): string[] {
