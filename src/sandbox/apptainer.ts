@@ -91,7 +91,7 @@ export class ApptainerLauncher implements Launcher {
         ...[isRoot() ? "--keep-privs" : "--no-privs", "--no-eval", "--no-init"],
         ...(level === "A" ? ["--net", "--network", "none"] : []),
         ...["--hostname", "sbx", "--cwd", "/"],
-        ...(staged ? onStage(dir) : ownLayer(dir, spec)),
+        ...(staged ? onStage(dir) : ownLayer(dir, spec, this.#options.dataDir)),
         ...bind(join(dir, "ro"), INSIDE.assets, ",ro"),
         ...bind(join(dir, "io"), INSIDE.io),
         staged ? join(dir, STAGE_FOLDER, "root") : spec.image,
@@ -133,10 +133,13 @@ function onStage(dir: string): string[] {
 }
 
 /** Apptainer's own layer over an image, in which no folder of the image can be removed or renamed. */
-function ownLayer(dir: string, { writable }: SandboxSpec): string[] {
+function ownLayer(dir: string, { writable }: SandboxSpec, dataDir: string): string[] {
   const layer = writable === "overlay" ? ["--overlay", join(dir, "overlay")] : ["--writable-tmpfs"];
   // In the RAM layer; without this it would be half of the node's memory.
-  return [...layer, "--scratch", "/dev/shm"];
+  const hidden = join(dataDir, "assets", "no-hooks");
+  mkdirSync(join(hidden, "env"), { recursive: true, mode: 0o700 });
+  // Scripts of the image's, which Apptainer runs before the supervisor has confined itself; see `hooks` in `stage.c`.
+  return [...layer, "--scratch", "/dev/shm", ...bind(hidden, "/.singularity.d", ",ro")];
 }
 
 function bind(from: string, to: string, options = ""): string[] {

@@ -20,9 +20,10 @@
 
 enum { WRITE = 1, OPEN = 2, CLOSE = 3, FORK = 57, EXECVE = 59, WAIT4 = 61, KILL = 62, FCNTL = 72, CHDIR = 80, MKDIR = 83, UNLINK = 87, SYMLINK = 88,
   CHMOD = 90, GETUID = 102, GETGID = 104, SETSID = 112, UMASK = 95, PRCTL = 157, MOUNT = 165, EXIT_GROUP = 231,
-  UNSHARE = 272, CLOSE_RANGE = 436, MOUNT_SETATTR = 442 };
+  UNSHARE = 272, CLOSE_RANGE = 436, MKNOD = 133, MOUNT_SETATTR = 442 };
 enum { NEW_USER = 0x10000000, NEW_MOUNTS = 0x00020000, READ_ONLY = 1, NOSUID = 2, NODEV = 4, NOEXEC = 8, REMOUNT = 32,
-  BIND = 4096, RECURSIVE = 16384, HERE = -100, AT_RECURSIVE = 0x8000 };
+  BIND = 4096, RECURSIVE = 16384, HERE = -100, AT_RECURSIVE = 0x8000,
+  WHITEOUT = 0020000 };
 enum { O_WRITE = 1, O_READ_WRITE = 2, O_CREATE = 0100, O_EXCLUSIVE = 0200, O_CLOEXEC = 02000000, SET_DESCRIPTOR_FLAGS = 2, PARENT_DEATH_SIGNAL = 1,
   NO_NEW_PRIVS = 38, KILLED = 9, ENOENT = 2, EEXIST = 17, ENOSYS = 38, PAGE_BYTES = 4096 };
 
@@ -122,6 +123,10 @@ static void make_devices(void) {
   mount("shm", "dev/shm", 0, BIND, 0, "the bind mount of /dev/shm");
 }
 
+/* What Apptainer reads in an image and runs as the sandbox's first process, with the control socket and all
+   capabilities, before PID 1 has confined itself. A whiteout hides each, in a layer above the image. */
+static const char *hooks[] = { "mask/.singularity.d", "mask/environment", "mask/scif", 0 };
+
 /* All descriptors from `first` on except one. The control socket is among them: its close has to be seen. */
 static void close_others(int first, int kept) {
   if (kept > first) sys(CLOSE_RANGE, first, kept - 1, 0, 0);
@@ -156,7 +161,7 @@ static void start(char **argv, char **environment) {
   if (*argv[4]) mount(argv[4], "layer", 0, BIND, 0, "the layer's bind mount");
   folder("layer/upper", 0755), folder("layer/work", 0755);
   mount("overlay", "root", "overlay", NOSUID | NODEV,
-    "lowerdir=image:skeleton,upperdir=layer/upper,workdir=layer/work,userxattr", "an overlay");
+    "lowerdir=mask:image:skeleton,upperdir=layer/upper,workdir=layer/work,userxattr", "an overlay");
   sys(UMASK, 022, 0, 0, 0);
   check(sys(CHDIR, "/", 0, 0, 0), "/");
   check(sys(EXECVE, argv[7], argv + 7, environment, 0), "to run the starter");
@@ -193,6 +198,8 @@ void begin(long *stack) {
   mount("none", argv[1], "tmpfs", NOSUID | NODEV, options, "a RAM disk");
   check(sys(CHDIR, argv[1], 0, 0, 0), "its folder");
   for (const char **path = skeleton; *path; path++) folder(*path, 0755);
+  folder("mask", 0755);
+  for (const char **path = hooks; *path; path++) check(sys(MKNOD, *path, WHITEOUT, 0, 0), *path);
   folder("root", 0755), folder("image", 0755), folder("layer", 0755);
   folder("tmp", 01777), folder("var_tmp", 01777), folder("shm", 01777), folder("dev", 0755);
   make_devices();
