@@ -176,6 +176,36 @@ describe("what can't be an image is named, and leaves nothing:", () => {
     }
   });
 
+  test("a SIF whose partition lies elsewhere, has no size, or is of another kind", async () => {
+    await using t = await setup();
+    const bytes = readFileSync(await t.sif("whole"));
+    const descriptor = Number(bytes.readBigInt64LE(96));
+    const [offset, size, fileSystem] = [descriptor + 17, descriptor + 25, descriptor + 585 - 384];
+    const changes: [string, (sif: Buffer) => void][] = [
+      ...[-5n, 0n, 96n, -(10n ** 18n), 2n ** 62n].map((value): [string, (sif: Buffer) => void] => [
+        `offset-${value}`,
+        (sif) => sif.writeBigInt64LE(value, offset),
+      ]),
+      ...[0n, -1n, 2n ** 62n].map((value): [string, (sif: Buffer) => void] => [
+        `size-${value}`,
+        (sif) => sif.writeBigInt64LE(value, size),
+      ]),
+      ["ext3", (sif) => sif.writeInt32LE(2, fileSystem)],
+      ["encrypted", (sif) => sif.writeInt32LE(4, fileSystem)],
+    ];
+    for (const [name, change] of changes) {
+      const changed = Buffer.from(bytes);
+      change(changed);
+      writeFileSync(t.file(`${name}.sif`), changed);
+      expect(await failure(t, t.file(`${name}.sif`))).toMatchObject({
+        code: "image_invalid",
+        message: expect.stringMatching(
+          /header is damaged|is cut off|file system is no SquashFS|can't be unpacked/,
+        ),
+      });
+    }
+  });
+
   test("a tar that is cut off, or holds no root file system", async () => {
     await using t = await setup();
     const long = tarOf(t, "long.tar", [...ROOTFS, { name: "usr/long", content: "x".repeat(9999) }]);
