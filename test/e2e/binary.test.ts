@@ -248,6 +248,7 @@ describe("the compiled binary, run from an unrelated directory", () => {
     const response = await fetch("http://localhost/v1/rollouts?wait_ms=60000", {
       unix: t.service.socket,
       method: "POST",
+      headers: { "content-type": "application/json" },
       body: JSON.stringify({ instance: ROWS[0], image: "/nowhere/rootfs" }),
     });
     expect(await response.json()).toMatchObject({
@@ -264,6 +265,7 @@ describe("the compiled binary, run from an unrelated directory", () => {
     const submitted = await fetch("http://localhost/v1/rollouts", {
       unix: t.service.socket,
       method: "POST",
+      headers: { "content-type": "application/json" },
       body: JSON.stringify(body),
     });
     expect(submitted.status).toBe(201);
@@ -336,6 +338,7 @@ describe("the command line", () => {
     await fetch("http://localhost/v1/rollouts", {
       unix: service.socket,
       method: "POST",
+      headers: { "content-type": "application/json" },
       body: JSON.stringify({ rollouts }),
     });
     const ids = async (...flags: string[]) => {

@@ -28,6 +28,7 @@ async function load(
       const response = await fetch("http://localhost/v1/rollouts", {
         unix: service.socket,
         method: "POST",
+        headers: { "content-type": "application/json" },
         body: JSON.stringify({ rollouts }),
       });
       if (!response.ok) throw new Error(`not acknowledged: ${await response.text()}`);

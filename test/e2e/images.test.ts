@@ -145,7 +145,12 @@ describe("jobs of the compiled binary", () => {
       image: `docker://127.0.0.1:1/${name}`,
     }));
     const submit = async (body: object, waitMs: number) => {
-      const init = { unix: service.socket, method: "POST", body: JSON.stringify(body) };
+      const init = {
+        unix: service.socket,
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify(body),
+      };
       const url = `http://localhost/v1/rollouts?wait_ms=${waitMs}`;
       return await (await fetch(url, init)).json();
     };

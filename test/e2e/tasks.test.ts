@@ -273,6 +273,7 @@ test("after kill -9 in EVAL the tests run again in a fresh sandbox, and the mode
   const submit = (to: Service) =>
     fetch(`${to.url}/v1/rollouts`, {
       method: "POST",
+      headers: { "content-type": "application/json" },
       body: JSON.stringify({ id: "a", instance: row }),
     });
   const viewAt = async (to: Service, query = "") =>
@@ -299,6 +300,7 @@ test("after kill -9 in EVAL the tests run again in a fresh sandbox, and the mode
 test("a row that a kind of the user's refuses costs nobody anything", async () => {
   const refused = await fetch(`${service.url}/v1/rollouts`, {
     method: "POST",
+    headers: { "content-type": "application/json" },
     body: JSON.stringify({ instance: { data_source: "count-words", text: 1 } }),
   });
   const { error } = (await refused.json()) as { error: { field: string } };

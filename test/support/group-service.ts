@@ -153,7 +153,10 @@ export function groupService(
       // biome-ignore lint/suspicious/noExplicitAny: what the assertions look at is what is tested.
     ): Promise<{ status: number; body: any }> {
       const init: RequestInit = { method };
-      if (body !== undefined) init.body = JSON.stringify(body);
+      if (body !== undefined) {
+        init.headers = { "content-type": "application/json" };
+        init.body = JSON.stringify(body);
+      }
       const response = await app.request(path, init, { keepOpen() {}, closeIfStuck() {}, client });
       return { status: response.status, body: await response.json() };
     },
