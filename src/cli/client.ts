@@ -2,7 +2,7 @@ import python from "../clients/rolloutd.py" with { type: "text" };
 import { type Command, EXIT } from "./command.ts";
 import { parseFlags, UsageError } from "./flags.ts";
 
-const CLIENTS: Record<string, string> = { python };
+const CLIENTS = new Map([["python", python]]);
 
 export const clientCommand: Command = {
   name: "client",
@@ -15,9 +15,9 @@ is used for trajectories where it is installed). Put it beside your trainer and 
   async run(argv) {
     const { positionals } = parseFlags(argv, {});
     const [language = "", ...extra] = positionals;
-    const text = extra.length === 0 ? CLIENTS[language] : undefined;
+    const text = extra.length === 0 ? CLIENTS.get(language) : undefined;
     if (text === undefined) {
-      throw new UsageError(`name one of: ${Object.keys(CLIENTS).join(", ")}`);
+      throw new UsageError(`name one of: ${[...CLIENTS.keys()].join(", ")}`);
     }
     process.stdout.write(text);
     return EXIT.done;

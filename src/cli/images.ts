@@ -55,8 +55,8 @@ image and --image of the server are a NAME or a REF; what is not in the cache is
   async run(argv) {
     const { values, positionals } = parseFlags(argv, FLAGS);
     const [action, ...targets] = positionals;
-    const act = action === undefined ? undefined : ACTIONS[action];
-    if (!act) throw unknownAction(action, Object.keys(ACTIONS));
+    const act = ACTIONS.get(action ?? "");
+    if (!act) throw unknownAction(action, [...ACTIONS.keys()]);
     const config = configFrom({ ...values, name: undefined });
     const images = new Images(imageSettings(config));
     const interrupted = abortedBySignal();
@@ -80,7 +80,7 @@ type Request = {
   signal: AbortSignal;
 };
 
-const ACTIONS: Record<string, (request: Request) => Promise<number>> = {
+const HANDLERS: Record<string, (request: Request) => Promise<number>> = {
   async list({ images, targets, json }) {
     refuseExtra(targets, 0);
     print(listImages(images.cache), json);
@@ -130,6 +130,8 @@ const ACTIONS: Record<string, (request: Request) => Promise<number>> = {
     return damaged.length === 0 ? EXIT.done : EXIT.failed;
   },
 };
+
+const ACTIONS = new Map(Object.entries(HANDLERS));
 
 /** Ctrl-C ends what is being unpacked, and leaves nothing of it. */
 function abortedBySignal(): AbortSignal {

@@ -29,7 +29,8 @@ ${Object.entries(SCHEMAS)
   async run(argv) {
     const { positionals } = parseFlags(argv, {});
     refuseExtra(positionals, 1);
-    const schema = SCHEMAS[positionals[0] ?? ""];
+    const name = positionals[0] ?? "";
+    const schema = Object.hasOwn(SCHEMAS, name) ? SCHEMAS[name] : undefined;
     if (!schema) throw new UsageError(`name one of: ${Object.keys(SCHEMAS).join(", ")}`);
     process.stdout.write(schema.print());
     return EXIT.done;

@@ -1,5 +1,5 @@
 import { ServiceError } from "../errors.ts";
-import { isDeeper, MAX_JSON_DEPTH } from "../lib/is-deeper.ts";
+import { whyNotPlain } from "../lib/plain-json.ts";
 import { expectJsonBody } from "./body-type.ts";
 
 /** Of the greatest size, that are on their way at once; a client that sends slowly holds what it has declared. */
@@ -14,10 +14,8 @@ const UTF8 = new TextDecoder("utf-8", { fatal: true });
 export async function readJson(request: Request, maxBytes: number): Promise<unknown> {
   expectJsonBody(request.headers);
   const body = parseJson(await readText(request, maxBytes));
-  if (isDeeper(body)) {
-    const message = `the body has more than ${MAX_JSON_DEPTH} lists and objects within each other`;
-    throw new ServiceError("bad_json", message, { field: "body" });
-  }
+  const why = whyNotPlain(body);
+  if (why !== null) throw new ServiceError("bad_json", `the body ${why}`, { field: "body" });
   return body;
 }
 

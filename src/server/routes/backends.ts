@@ -3,8 +3,10 @@ import { z } from "zod";
 import { ServiceError } from "../../errors.ts";
 import { ENGINE_CHOICES } from "../../inference/engine-profile.ts";
 import { parseBody } from "../../protocol/parse.ts";
+import { pageLimit } from "../../protocol/queries.ts";
 import { readJson } from "../body.ts";
 import type { ServerEnv, ServerParts } from "../parts.ts";
+import { readQuery } from "../query.ts";
 
 export const addSchema = z.strictObject({
   url: z.url({ protocol: /^https?$/, error: "must be an http: or https: URL" }),
@@ -23,7 +25,7 @@ export const leavingSchema = z.strictObject({
 });
 
 export const decisionsSchema = z.strictObject({
-  limit: z.coerce.number().int().min(1).max(512).default(50),
+  limit: pageLimit(512, 50),
 });
 
 function unknownBackend(id: string): ServiceError {
@@ -42,13 +44,13 @@ export function backendRoutes({ backends, maxBodyBytes }: ServerParts) {
   });
 
   app.get("/decisions", (c) => {
-    const { limit } = parseBody(decisionsSchema, c.req.query());
+    const { limit } = readQuery(c, decisionsSchema);
     return c.json({ decisions: backends.decisions(limit) });
   });
 
   app.get("/:id", (c) => {
     const id = c.req.param("id");
-    const { limit } = parseBody(decisionsSchema, c.req.query());
+    const { limit } = readQuery(c, decisionsSchema);
     const backend = backends.list().find((candidate) => candidate.id === id);
     if (!backend) throw unknownBackend(id);
     return c.json({ ...backend, decisions: backends.decisions(limit, id) });
@@ -56,14 +58,14 @@ export function backendRoutes({ backends, maxBodyBytes }: ServerParts) {
 
   app.post("/:id/drain", (c) => {
     const id = c.req.param("id");
-    const { trajectories } = parseBody(leavingSchema, c.req.query());
+    const { trajectories } = readQuery(c, leavingSchema);
     if (!backends.drain(id, trajectories)) throw unknownBackend(id);
     return c.json({ draining: id, trajectories });
   });
 
   app.delete("/:id", (c) => {
     const id = c.req.param("id");
-    const { trajectories } = parseBody(leavingSchema, c.req.query());
+    const { trajectories } = readQuery(c, leavingSchema);
     if (!backends.remove(id, trajectories)) throw unknownBackend(id);
     return c.json({ removed: id, trajectories });
   });

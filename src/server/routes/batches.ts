@@ -9,6 +9,7 @@ import { anyOf, cursor, pageLimit, waitMs, waitQuery } from "../../protocol/quer
 import type { BatchRow } from "../../store/tables.ts";
 import { readJson } from "../body.ts";
 import type { ServerEnv, ServerParts } from "../parts.ts";
+import { readQuery } from "../query.ts";
 import { waitFinal } from "../wait.ts";
 import { describe, groupQuery } from "./groups.ts";
 
@@ -31,7 +32,7 @@ export function batchRoutes(parts: ServerParts) {
   const app = new Hono<ServerEnv>();
 
   app.post("/", async (c) => {
-    const { wait_ms } = parseBody(waitQuery, c.req.query());
+    const { wait_ms } = readQuery(c, waitQuery);
     const body = parseBody(batchRequestSchema, await readJson(c.req.raw, parts.maxBodyBytes));
     const { id, created } = await batches.submit(parts.acceptBatch(body, c.env.client));
     await waitUntil(c, id, wait_ms, () => false);
@@ -39,13 +40,13 @@ export function batchRoutes(parts: ServerParts) {
   });
 
   app.get("/", (c) => {
-    const { after, limit, state: states } = parseBody(batchListQuery, c.req.query());
+    const { after, limit, state: states } = readQuery(c, batchListQuery);
     const rows = store.batches.list({ after, limit, ...(states ? { states } : {}) });
     return c.json({ batches: rows.map(view), next: rows.at(-1)?.seq ?? after });
   });
 
   app.get("/:id", async (c) => {
-    const { wait_ms } = parseBody(waitQuery, c.req.query());
+    const { wait_ms } = readQuery(c, waitQuery);
     const id = c.req.param("id");
     await waitUntil(c, id, wait_ms, () => false);
     return c.json(view(find(id)));
@@ -64,7 +65,7 @@ export function batchRoutes(parts: ServerParts) {
    * following page; with `over` none will follow.
    */
   app.get("/:id/groups", async (c) => {
-    const { after, limit, wait_ms, ...query } = parseBody(groupsQuery, c.req.query());
+    const { after, limit, wait_ms, ...query } = readQuery(c, groupsQuery);
     const id = c.req.param("id");
     const page = () => store.batches.delivered(find(id).seq, after, limit);
     await waitUntil(c, id, wait_ms, () => page().length > 0);
@@ -80,7 +81,7 @@ export function batchRoutes(parts: ServerParts) {
    * handed over stays.
    */
   app.delete("/:id", async (c) => {
-    const { wait_ms } = parseBody(waitQuery, c.req.query());
+    const { wait_ms } = readQuery(c, waitQuery);
     const id = c.req.param("id");
     const ended = await batches.cancel(id);
     if (!ended) throw unknown(id);

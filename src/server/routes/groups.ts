@@ -10,6 +10,7 @@ import { trajectoryQuery, viewTrajectory } from "../../protocol/trajectory-view.
 import type { GroupRow } from "../../store/tables.ts";
 import { readJson } from "../body.ts";
 import type { ServerEnv, ServerParts } from "../parts.ts";
+import { readQuery } from "../query.ts";
 import { waitFinal } from "../wait.ts";
 
 export const groupQuery = {
@@ -34,7 +35,7 @@ export function groupRoutes(parts: ServerParts) {
   const app = new Hono<ServerEnv>();
 
   app.post("/", async (c) => {
-    const query = parseBody(groupReadQuery, c.req.query());
+    const query = readQuery(c, groupReadQuery);
     const body = parseBody(groupRequestSchema, await readJson(c.req.raw, parts.maxBodyBytes));
     const { id, created } = await groups.submit(parts.acceptGroup(body, c.env.client));
     await waitDecided(c, id, query.wait_ms);
@@ -42,14 +43,14 @@ export function groupRoutes(parts: ServerParts) {
   });
 
   app.get("/", (c) => {
-    const { after, limit, state: states, ...query } = parseBody(groupListQuery, c.req.query());
+    const { after, limit, state: states, ...query } = readQuery(c, groupListQuery);
     const rows = store.groups.list({ after, limit, ...(states ? { states } : {}) });
     const views = rows.map((row) => describe(parts, row, query));
     return c.json({ groups: views, next: rows.at(-1)?.seq ?? after });
   });
 
   app.get("/:id", async (c) => {
-    const query = parseBody(groupReadQuery, c.req.query());
+    const query = readQuery(c, groupReadQuery);
     const id = c.req.param("id");
     await waitDecided(c, id, query.wait_ms);
     return c.json(describe(parts, find(id), query));
@@ -57,7 +58,7 @@ export function groupRoutes(parts: ServerParts) {
 
   /** Ends the group and its rollouts; with `wait_ms` also waits until nothing of it runs. */
   app.delete("/:id", async (c) => {
-    const query = parseBody(groupReadQuery, c.req.query());
+    const query = readQuery(c, groupReadQuery);
     const id = c.req.param("id");
     if (!(await groups.cancel(id))) throw unknown(id);
     const members = store.groups.members(find(id).seq).map((job) => job.id);

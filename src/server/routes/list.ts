@@ -7,6 +7,7 @@ import { viewRollout } from "../../protocol/view.ts";
 import type { ListFilter, ListPage } from "../../store/listing.ts";
 import { readJson } from "../body.ts";
 import type { ServerEnv, ServerParts } from "../parts.ts";
+import { readQuery } from "../query.ts";
 
 /** Jobs that one durable step of a cancel or a renewal takes. */
 const STEP = 500;
@@ -18,14 +19,14 @@ export function listRoutes(parts: ServerParts) {
 
   /** Rollouts behind a cursor. `next` is the cursor for the following page. */
   app.get("/", async (c) => {
-    const query = parseBody(listQuery, c.req.query());
+    const query = readQuery(c, listQuery);
     const filter = filterOf(query);
     const page = await nextPage(c, { ...filter, order: query.order }, query.wait_ms);
     return c.json({ rollouts: page.rows.map(viewRollout), next: page.next, more: page.more });
   });
 
   app.delete("/", async (c) => {
-    const query = parseBody(cancelQuery, c.req.query());
+    const query = readQuery(c, cancelQuery);
     const states = query.state ?? (["pending", "active"] as const);
     const ids = idsOf({ ...selection(query), states: [...states] });
     let cancelled = 0;

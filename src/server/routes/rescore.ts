@@ -7,6 +7,7 @@ import { viewRollout } from "../../protocol/view.ts";
 import type { JobRow } from "../../store/tables.ts";
 import { readJson } from "../body.ts";
 import type { ServerEnv, ServerParts } from "../parts.ts";
+import { readQuery } from "../query.ts";
 import { rescoreOf } from "../rescore.ts";
 import { unknownRollout } from "../unknown-rollout.ts";
 import { waitFinal } from "../wait.ts";
@@ -20,7 +21,7 @@ export function rescoreRoutes(parts: ServerParts) {
   const app = new Hono<ServerEnv>();
 
   app.post("/:id/rescore", async (c) => {
-    const { wait_ms } = parseBody(waitQuery, c.req.query());
+    const { wait_ms } = readQuery(c, waitQuery);
     const empty = c.req.header("content-length") === "0" || c.req.raw.body === null;
     const body = empty ? {} : await readJson(c.req.raw, parts.maxBodyBytes);
     const given = parseBody(rescoreSchema, body);

@@ -1,12 +1,12 @@
 import { Hono } from "hono";
 import { ServiceError } from "../../errors.ts";
 import { isFinal } from "../../jobs/job.ts";
-import { parseBody } from "../../protocol/parse.ts";
 import { oneTrajectoryQuery, waitQuery } from "../../protocol/queries.ts";
 import { viewTimeline } from "../../protocol/timeline.ts";
 import { viewRollout } from "../../protocol/view.ts";
 import type { JobRow } from "../../store/tables.ts";
 import type { ServerEnv, ServerParts } from "../parts.ts";
+import { readQuery } from "../query.ts";
 import { trajectoryResponse } from "../representation.ts";
 import { unknownRollout } from "../unknown-rollout.ts";
 import { waitFinal } from "../wait.ts";
@@ -17,7 +17,7 @@ export function rolloutRoutes(parts: ServerParts) {
   const app = new Hono<ServerEnv>();
 
   app.get("/:id", async (c) => {
-    const { wait_ms } = parseBody(waitQuery, c.req.query());
+    const { wait_ms } = readQuery(c, waitQuery);
     const id = c.req.param("id");
     find(id);
     await waitFinal(c, parts, [id], wait_ms);
@@ -25,7 +25,7 @@ export function rolloutRoutes(parts: ServerParts) {
   });
 
   app.get("/:id/trajectory", (c) => {
-    const query = parseBody(oneTrajectoryQuery, c.req.query());
+    const query = readQuery(c, oneTrajectoryQuery);
     const row = find(c.req.param("id"));
     // A rescore has no RUN of its own.
     const ran = (row.rescore_of && store.jobById(row.rescore_of)) || row;
@@ -50,7 +50,7 @@ export function rolloutRoutes(parts: ServerParts) {
 
   /** Asks for the end; with `wait_ms` also waits for it. */
   app.delete("/:id", async (c) => {
-    const { wait_ms } = parseBody(waitQuery, c.req.query());
+    const { wait_ms } = readQuery(c, waitQuery);
     const id = c.req.param("id");
     if (!(await scheduler.cancel(id))) throw unknownRollout(id);
     await waitFinal(c, parts, [id], wait_ms);
