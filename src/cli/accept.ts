@@ -4,10 +4,13 @@ import type { Limits } from "../jobs/job.ts";
 import type { Submission } from "../pipeline/parts.ts";
 import { type EngineRoute, imageSchema, type RolloutRequest } from "../protocol/rollout.ts";
 import { canonicalWith, shareTerms } from "../protocol/terms.ts";
+import { type ImagePolicy, requireAllowed } from "../sandbox/images/image-policy.ts";
+import { imageOnNode } from "../sandbox/images/on-node.ts";
 import { goldenKind } from "../tasks/golden.ts";
 import { mcpServersFor } from "../tasks/mcp-servers.ts";
 import { taskKindNamed, taskKindOf } from "../tasks/registry.ts";
 import { usesSandbox } from "../tasks/sandbox-plan.ts";
+import { imagePolicy } from "./image-policy.ts";
 import { taskSettings } from "./task-settings.ts";
 
 /** @param route where the rollout came through another API, how it reaches its engine */
@@ -20,6 +23,7 @@ export type Accept = (request: RolloutRequest, route?: EngineRoute) => Submissio
  */
 export function acceptWith(config: Config, checkCallback: (url: string) => void): Accept {
   const settings = taskSettings(config);
+  const images = { policy: imagePolicy(config), cacheDir: config.image_cache };
   // One after the other mostly asks for the same.
   let last: { request: RolloutRequest; route: EngineRoute | undefined; terms: TermsOfJob } | null;
   const termsFor = (request: RolloutRequest, route: EngineRoute | undefined) => {
@@ -36,6 +40,8 @@ export function acceptWith(config: Config, checkCallback: (url: string) => void)
     const plan = kind.sandboxes(parsed, settings);
     if (golden) kind.golden?.(parsed, golden);
     checkRowImage(plan.image);
+    const wanted = image ?? plan.image;
+    if (wanted && usesSandbox(plan)) checkAllowed(wanted, image ? "image" : "instance", images);
     mcpServersFor(kind.name, instance, agent?.mcp_servers, settings);
     if (usesSandbox(plan) && !image && !plan.image && !config.image) {
       const mend =
@@ -73,6 +79,22 @@ function checkRowImage(image: string | null): void {
   if (!problem) return;
   const message = `the row's image "${image}" ${problem.message}`;
   throw new ServiceError("invalid_field", message, { field: "instance" });
+}
+
+type Allowed = { policy: ImagePolicy; cacheDir: string };
+
+/** What a registry has given before is on the node, and nobody is asked for it. */
+function checkAllowed(image: string, field: string, { policy, cacheDir }: Allowed): void {
+  try {
+    requireAllowed(image, policy);
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
+    const isRegistry = error.code === "address_forbidden";
+    if (isRegistry && imageOnNode({ cacheDir, mountAboveBytes: null }, image) !== null) return;
+    const { code, message, mend } = error;
+    const known = code === "image_invalid" ? "invalid_field" : code;
+    throw new ServiceError(known, message, { field, ...(mend && { mend }), cause: error });
+  }
 }
 
 type TermsOfJob = {

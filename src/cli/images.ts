@@ -6,6 +6,7 @@ import {
   removeImage,
   verifyImages,
 } from "../sandbox/images/catalogue.ts";
+import { allowing, type ImagePolicy } from "../sandbox/images/image-policy.ts";
 import { Images } from "../sandbox/images/images.ts";
 import { type Command, EXIT } from "./command.ts";
 import { parseFlags, refuseExtra, UsageError, unknownAction, wholeNumber } from "./flags.ts";
@@ -18,6 +19,7 @@ const FLAGS = {
   config: { type: "string" },
   "image-cache": { type: "string" },
   "image-cache-bytes": { type: "string" },
+  registries: { type: "string" },
   apptainer: { type: "string" },
   json: { type: "boolean" },
   name: { type: "string" },
@@ -38,7 +40,8 @@ An image is unpacked once per node, into a cache that its services share; sandbo
 image and --image of the server are a NAME or a REF; what is not in the cache is unpacked at first use.
 
   REF     a SIF file, a tar (.gz, .zst, .xz) of a root file system, its folder,
-          docker-archive:FILE, oci-archive:FILE, or docker://, oras://, library:// and an address
+          docker-archive:FILE, oci-archive:FILE, or docker://, oras:// and an address (logins are those of
+          \`apptainer registry login\`)
   list    size, last use, whether a sandbox uses it, and origin
   add     brings REF into the cache, also a folder (which a job would use in place), and names it; without
           --name by its last part. A registry is asked again, so that a newer image takes the name.
@@ -48,7 +51,7 @@ image and --image of the server are a NAME or a REF; what is not in the cache is
   verify  compares each file's kind, mode, size and time with what was unpacked; exit code 1 where one
           differs, and that image is unpacked again at its next use
 
-  --image-cache FOLDER, --image-cache-bytes BYTES, --apptainer PROGRAM, --config FILE
+  --image-cache FOLDER, --image-cache-bytes BYTES, --registries LIST, --apptainer PROGRAM, --config FILE
                   as for \`rolloutd serve\`
   --json          JSON instead of a table
 `,
@@ -58,7 +61,11 @@ image and --image of the server are a NAME or a REF; what is not in the cache is
     const act = ACTIONS.get(action ?? "");
     if (!act) throw unknownAction(action, [...ACTIONS.keys()]);
     const config = configFrom({ ...values, name: undefined });
-    const images = new Images(imageSettings(config));
+    const settings = imageSettings(config);
+    // The operator is asking, so what is named here is allowed.
+    const [first] = action === "add" ? targets : [];
+    const own = first === undefined ? settings.policy : policyFor(first, settings.policy);
+    const images = new Images({ ...settings, policy: { ...own, folders: null } });
     const interrupted = abortedBySignal();
     return await act({
       images,
@@ -70,6 +77,10 @@ image and --image of the server are a NAME or a REF; what is not in the cache is
     });
   },
 };
+
+function policyFor(target: string, policy: ImagePolicy): ImagePolicy {
+  return allowing(imageArgument(target, "REF"), policy);
+}
 
 type Request = {
   images: Images;

@@ -13,6 +13,8 @@ const OWN_SERVER = [
   "api-key-env",
   "engine",
   "image",
+  "image-dirs",
+  "registries",
   "apptainer",
 ] as const;
 

@@ -26,6 +26,8 @@ left and keeps what has ended.
   --api-key-env NAME   variable that holds its key
   --engine KIND        its kind, where it is not to be found out (see backends --help)
   --image IMAGE        of the sandboxes: a name, a path, … (see rolloutd images --help)
+  --registries LIST, --image-dirs LIST
+                       what rows may name as images, as for \`rolloutd serve\`, such as docker.io
   --apptainer PROGRAM  by default the one on PATH
   --config FILE        further settings of the own service as TOML (see serve --help); or by their variables
   --samples N          rollouts per row; sample k has seed SEED + k [1]
@@ -112,6 +114,8 @@ const FLAGS = {
   "api-key-env": { type: "string" },
   engine: { type: "string" },
   image: { type: "string" },
+  "image-dirs": { type: "string" },
+  registries: { type: "string" },
   apptainer: { type: "string" },
   config: { type: "string" },
   samples: { type: "string", default: "1" },

@@ -249,7 +249,7 @@ describe("the compiled binary, run from an unrelated directory", () => {
       unix: t.service.socket,
       method: "POST",
       headers: { "content-type": "application/json" },
-      body: JSON.stringify({ instance: ROWS[0], image: "/nowhere/rootfs" }),
+      body: JSON.stringify({ instance: ROWS[0], image: "nowhere" }),
     });
     expect(await response.json()).toMatchObject({
       state: "failed",

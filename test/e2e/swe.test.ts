@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { dirname } from "node:path";
 import { environment, run, simulate, turn } from "../support/binary.ts";
 import { tempDir } from "../support/temp-dir.ts";
 import { SOLUTION, SOLVE, type Tally, tallyImage } from "../tasks/swe/tally.ts";
@@ -19,6 +20,8 @@ async function runRows(rows: object[], flags: string[]) {
   const own = [
     "--apptainer",
     environment("ROLLOUTD_APPTAINER"),
+    "--image-dirs",
+    dirname(tally.image),
     "--out",
     dir.file("out"),
     "--json",
