@@ -1,5 +1,6 @@
 import { isIP } from "node:net";
 import { ServiceError } from "../errors.ts";
+import { clientOfToken } from "../jobs/owner.ts";
 import { networkOf } from "../lib/network.ts";
 import type { TokenFile } from "./tokens.ts";
 
@@ -30,7 +31,7 @@ export function admit(request: Request, from: string, { tokens, anonymous }: Doo
     return from;
   }
   const name = tokens.nameOf(request.headers.get("authorization"));
-  if (name !== null) return `token:${name}`;
+  if (name !== null) return clientOfToken(name);
   if (OPEN_PATHS.includes(url.pathname)) return from;
   const mend = "send `Authorization: Bearer TOKEN` with a token of the server's --token-file";
   throw new ServiceError("unauthorized", "this port needs a token", { mend });

@@ -306,6 +306,9 @@ export const MIGRATIONS: readonly string[] = [
   // Each submit paid for it, and a walk of the table in steps answers the same question.
   `DROP INDEX jobs_kind`,
   `ALTER TABLE weight_pause ADD COLUMN until_ms INTEGER NOT NULL DEFAULT 0`,
+  // A client's lists show what is its own.
+  `CREATE INDEX groups_of_client ON groups (template ->> '$.row.client', seq);
+  CREATE INDEX batches_of_client ON batches (options ->> '$.client', seq);`,
 ];
 
 /** Brings the schema to this version's. @throws ServiceError when a newer rolloutd wrote the file. */

@@ -75,7 +75,12 @@ describe("jobs of the compiled binary", () => {
     await using service = await serve(t.dir.file("data"), flags);
     const submit = async (problem: string, more: object = {}) => {
       const body = JSON.stringify({ instance: mathRow(problem, "42"), ...more });
-      const init = { unix: service.socket, method: "POST", body };
+      const init = {
+        unix: service.socket,
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body,
+      };
       const response = await fetch("http://localhost/v1/rollouts?wait_ms=60000", init);
       return (await response.json()) as RolloutView;
     };
@@ -116,7 +121,12 @@ describe("jobs of the compiled binary", () => {
       await using service = await serve(t.dir.file("data"), [...t.flags, ...mounted]);
       const submit = async (problem: string, waitMs: number) => {
         const body = JSON.stringify({ instance: mathRow(problem, "42") });
-        const init = { unix: service.socket, method: "POST", body };
+        const init = {
+          unix: service.socket,
+          method: "POST",
+          headers: { "content-type": "application/json" },
+          body,
+        };
         return await (await fetch(`http://localhost/v1/rollouts?wait_ms=${waitMs}`, init)).json();
       };
       const rollout = await submit("What is seven times six?", 60_000);
@@ -134,7 +144,7 @@ describe("jobs of the compiled binary", () => {
     using t = setup();
     using slow = fakeRegistry(() => new Promise(() => {}));
     await using engine = await simulate(t.dir.path, SCRIPTS);
-    const own = ["--registries", slow.entry, "--image-cache", t.cache, "--init-slots", "2"];
+    const own = ["--registries", slow.entry, ...t.flags, "--init-slots", "2"];
     const flags = [...own, "--starts-at-once", "1", "--max-sandboxes-ahead", "2"];
     const image = ["--image", environment("ROLLOUTD_IMAGE"), "--backend", engine.url];
     await using service = await serve(t.dir.file("data"), [...flags, ...image]);

@@ -201,6 +201,7 @@ async function rollout(instance: Record<string, unknown>): Promise<RolloutView> 
   const body = JSON.stringify({ instance });
   const response = await fetch(`${service.url}/v1/rollouts?wait_ms=60000`, {
     method: "POST",
+    headers: { "content-type": "application/json" },
     body,
   });
   return (await response.json()) as RolloutView;

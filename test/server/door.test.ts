@@ -154,7 +154,8 @@ describe("a port with tokens", () => {
     const tokens = tokenFile(dir.file("t"), `# trainers\nverl:${OLD}\n\n${NEW}\n`);
     await using t = await setup({ tokens });
     expect(await t.ask("/who", bearer(OLD))).toEqual([200, "token:verl"]);
-    expect(await t.ask("/who", bearer(NEW))).toEqual([200, "token:token-4"]);
+    const [status, unnamed] = await t.ask("/who", bearer(NEW));
+    expect([status, unnamed]).toEqual([200, expect.stringMatching(/^token:token-[0-9a-f]{12}$/)]);
     const wrong = [{}, bearer(`${OLD}x`), bearer("verl"), { authorization: `Basic ${OLD}` }];
     for (const headers of wrong as Record<string, string>[]) {
       const [status, body] = await t.ask("/who", headers);
@@ -181,6 +182,28 @@ describe("a port with tokens", () => {
     writeFileSync(dir.file("t"), NEW, { mode: 0o600 });
     expect((await t.ask("/who", bearer(NEW)))[0]).toBe(200);
     expect((await t.ask("/who", bearer(OLD)))[0]).toBe(401);
+  });
+
+  test("knows a token without a name by itself, whatever line it stands on", async () => {
+    using dir = tempDir();
+    const first = tokenFile(dir.file("a"), `a:${OLD}\n${NEW}\n`);
+    const second = tokenFile(dir.file("b"), `# nobody\n\n${NEW}\n`);
+    const name = first.nameOf(`Bearer ${NEW}`);
+    expect([name, second.nameOf(`Bearer ${NEW}`)]).toEqual([expect.any(String), name]);
+  });
+
+  test("needs each token to be one client's, by a plain name", async () => {
+    using dir = tempDir();
+    const texts = [`a:${OLD}\nb:${OLD}`, `a:${OLD}\n${OLD}`, `:${OLD}`, `a b:${OLD}`, `ä:${OLD}`];
+    for (const [index, text] of texts.entries()) {
+      const failed = await failureOf(() => tokenFile(dir.file(`t${index}`), text));
+      expect([text, failed.field]).toEqual([text, "token_file"]);
+    }
+    const same = tokenFile(dir.file("same"), `operator:${OLD}\noperator:${NEW}\n`);
+    expect([OLD, NEW].map((token) => same.nameOf(`Bearer ${token}`))).toEqual([
+      "operator",
+      "operator",
+    ]);
   });
 
   test("needs a file that only its owner reads, with long tokens in it", async () => {

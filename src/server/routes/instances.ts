@@ -1,5 +1,6 @@
 import { Hono } from "hono";
 import { z } from "zod";
+import { inScope } from "../../jobs/owner.ts";
 import { viewInstance } from "../../protocol/instance-view.ts";
 import { pageLimit, wholeQuery } from "../../protocol/queries.ts";
 import type { ServerEnv, ServerParts } from "../parts.ts";
@@ -21,21 +22,23 @@ export const instanceQuery = z.strictObject({
   limit: pageLimit(1000, 100),
 });
 
-/** How hard each instance was over all batches, for a curriculum. */
+/** How hard each instance was over all batches of its owner, for a curriculum. */
 export function instanceRoutes({ store }: ServerParts) {
   const app = new Hono<ServerEnv>();
 
   app.get("/", (c) => {
     const query = readQuery(c, instanceQuery);
     const { data_source, mean_at_least, mean_at_most, min_rollouts, after, limit } = query;
+    const scope = inScope(c.env.client, "");
     const rows = store.instances.list({
-      ...{ after, limit },
+      ...{ after: scope + after, limit, prefix: scope },
       ...(data_source === undefined ? {} : { dataSource: data_source }),
       ...(mean_at_least === undefined ? {} : { meanAtLeast: mean_at_least }),
       ...(mean_at_most === undefined ? {} : { meanAtMost: mean_at_most }),
       ...(min_rollouts === undefined ? {} : { minRollouts: min_rollouts }),
     });
-    return c.json({ instances: rows.map(viewInstance), next: rows.at(-1)?.key ?? after });
+    const own = rows.map((row) => ({ ...row, key: row.key.slice(scope.length) }));
+    return c.json({ instances: own.map(viewInstance), next: own.at(-1)?.key ?? after });
   });
 
   return app;

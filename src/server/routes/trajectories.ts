@@ -1,6 +1,7 @@
 import { Hono } from "hono";
 import { trajectoriesQuery } from "../../protocol/queries.ts";
 import type { JobRow } from "../../store/tables.ts";
+import { ownedBy } from "../owned.ts";
 import type { ServerEnv, ServerParts } from "../parts.ts";
 import { readQuery } from "../query.ts";
 import { trajectoriesResponse } from "../representation.ts";
@@ -13,7 +14,7 @@ export function trajectoryRoutes({ store }: ServerParts) {
   app.get("/", (c) => {
     const query = readQuery(c, trajectoriesQuery);
     const { after, limit, order } = query;
-    const page = store.list({ ...selection(query), after, limit, order });
+    const page = store.list({ ...selection(query), ...ownedBy(c), after, limit, order });
     const headers = { "rolloutd-next": `${page.next}`, "rolloutd-more": `${page.more}` };
     return trajectoriesResponse(c.req.raw, recordsOf(page.rows), query, headers);
   });
