@@ -13,6 +13,7 @@ import { simulateCommand } from "./cli/simulate.ts";
 import { verifyTemplateCommand } from "./cli/verify-template.ts";
 import { versionCommand } from "./cli/version.ts";
 import { ServiceError } from "./errors.ts";
+import { print, printError } from "./lib/print.ts";
 import type { FromWorker, ToWorker } from "./pipeline/messages.ts";
 
 const COMMANDS: Command[] = [
@@ -51,7 +52,7 @@ async function main(argv: string[]): Promise<number> {
   const [name = "help", ...rest] = argv;
   if (name === "help" || name === "--help" || name === "-h") {
     const command = COMMANDS.find((candidate) => candidate.name === rest[0]);
-    process.stdout.write(command?.help ?? overview());
+    print(command?.help ?? overview());
     return EXIT.done;
   }
   const wanted = name === "--version" ? "version" : name;
@@ -61,11 +62,11 @@ async function main(argv: string[]): Promise<number> {
       name,
       COMMANDS.map((one) => one.name),
     );
-    process.stderr.write(`rolloutd: there is no command "${name}"${hint}\n\n${overview()}`);
+    printError(`rolloutd: there is no command "${name}"${hint}\n\n${overview()}`);
     return EXIT.usage;
   }
   if (rest.includes("--help") || rest.includes("-h")) {
-    process.stdout.write(command.help);
+    print(command.help);
     return EXIT.done;
   }
   return await runCommandSafely(command, rest);
@@ -77,17 +78,17 @@ async function runCommandSafely(command: Command, argv: string[]): Promise<numbe
   } catch (error) {
     if (error instanceof UsageError) {
       const hint = `see \`rolloutd ${command.name} --help\``;
-      process.stderr.write(`rolloutd ${command.name}: ${error.message}; ${hint}\n`);
+      printError(`rolloutd ${command.name}: ${error.message}; ${hint}\n`);
       return EXIT.usage;
     }
     if (error instanceof ServiceError) {
       const mend = error.mend ? `; ${error.mend}` : "";
-      process.stderr.write(`rolloutd ${command.name}: ${error.message}${mend}\n`);
+      printError(`rolloutd ${command.name}: ${error.message}${mend}\n`);
       if (error.code === "server_unreachable") return EXIT.unreachable;
       return error.code === "data_damaged" ? EXIT.damaged : EXIT.failed;
     }
-    process.stderr.write(`rolloutd ${command.name}: this is a bug, please report it\n`);
-    process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
+    printError(`rolloutd ${command.name}: this is a bug, please report it\n`);
+    printError(`${error instanceof Error ? error.stack : String(error)}\n`);
     return EXIT.bug;
   }
 }

@@ -1,4 +1,5 @@
 import { resolve } from "node:path";
+import { print } from "../lib/print.ts";
 import type { BackendView, DecisionView } from "../server/parts.ts";
 import { clientFor, SERVER_HELP } from "./api-client.ts";
 import { type Command, EXIT } from "./command.ts";
@@ -43,18 +44,18 @@ ${SERVER_HELP}  --json            JSON instead of a table
     refuseExtra(positionals, 2);
     const client = clientFor(values.server);
     const leaving = { trajectories: values.move ? "move" : "finish" };
-    const print = (backends: BackendView[]) => {
-      process.stdout.write(values.json ? `${JSON.stringify(backends)}\n` : table(backends));
+    const show = (backends: BackendView[]) => {
+      print(values.json ? `${JSON.stringify(backends)}\n` : table(backends));
     };
     switch (action) {
       case "list":
-        print((await client.backends()).backends);
+        show((await client.backends()).backends);
         return EXIT.done;
       case "add": {
         if (!target) throw new UsageError("add takes the URL of an inference server");
         const { model, "api-key-env": api_key_env, "model-dir": folder, engine } = values;
         const model_dir = folder === undefined ? undefined : resolve(folder);
-        print([await client.addBackend({ url: target, model, model_dir, api_key_env, engine })]);
+        show([await client.addBackend({ url: target, model, model_dir, api_key_env, engine })]);
         return EXIT.done;
       }
       case "remove":
@@ -67,7 +68,7 @@ ${SERVER_HELP}  --json            JSON instead of a table
         return EXIT.done;
       case "decisions": {
         const { decisions } = await client.decisions({ limit: values.limit });
-        process.stdout.write(values.json ? `${JSON.stringify(decisions)}\n` : explain(decisions));
+        print(values.json ? `${JSON.stringify(decisions)}\n` : explain(decisions));
         return EXIT.done;
       }
       default:

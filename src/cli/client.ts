@@ -1,4 +1,5 @@
 import python from "../clients/rolloutd.py" with { type: "text" };
+import { print } from "../lib/print.ts";
 import { type Command, EXIT } from "./command.ts";
 import { parseFlags, UsageError } from "./flags.ts";
 
@@ -19,7 +20,7 @@ is used for trajectories where it is installed). Put it beside your trainer and 
     if (text === undefined) {
       throw new UsageError(`name one of: ${[...CLIENTS.keys()].join(", ")}`);
     }
-    process.stdout.write(text);
+    print(text);
     return EXIT.done;
   },
 };

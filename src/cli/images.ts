@@ -1,4 +1,5 @@
 import { ServiceError } from "../errors.ts";
+import { print, printError } from "../lib/print.ts";
 import {
   addImage,
   type ImageView,
@@ -94,7 +95,7 @@ type Request = {
 const HANDLERS: Record<string, (request: Request) => Promise<number>> = {
   async list({ images, targets, json }) {
     refuseExtra(targets, 0);
-    print(listImages(images.cache), json);
+    show(listImages(images.cache), json);
     return EXIT.done;
   },
 
@@ -103,7 +104,7 @@ const HANDLERS: Record<string, (request: Request) => Promise<number>> = {
     if (target === undefined) throw new UsageError("add takes an image");
     refuseExtra(targets, 1);
     const image = imageArgument(target, "REF");
-    print([await addImage(images, image, name, signal)], json);
+    show([await addImage(images, image, name, signal)], json);
     return EXIT.done;
   },
 
@@ -111,8 +112,8 @@ const HANDLERS: Record<string, (request: Request) => Promise<number>> = {
     refuseExtra(targets, 0);
     const { digests, bytes, removed } = images.cache.prune(maxBytes);
     await removed;
-    if (json) console.log(JSON.stringify({ removed: digests, bytes }));
-    else console.log(`removed ${digests.length} images, ${megabytes(bytes)} MB`);
+    if (json) print(`${JSON.stringify({ removed: digests, bytes })}\n`);
+    else print(`removed ${digests.length} images, ${megabytes(bytes)} MB\n`);
     return EXIT.done;
   },
 
@@ -120,12 +121,10 @@ const HANDLERS: Record<string, (request: Request) => Promise<number>> = {
     if (targets.length === 0) throw new UsageError("remove takes names of images");
     for (const target of targets) {
       if (removeImage(images.cache, target)) continue;
-      process.stderr.write(
-        `${target}: a sandbox uses its files; they stay until they are pruned\n`,
-      );
+      printError(`${target}: a sandbox uses its files; they stay until they are pruned\n`);
     }
     await images.cache.sweep();
-    if (json) console.log(JSON.stringify({ removed: targets }));
+    if (json) print(`${JSON.stringify({ removed: targets })}\n`);
     return EXIT.done;
   },
 
@@ -133,10 +132,10 @@ const HANDLERS: Record<string, (request: Request) => Promise<number>> = {
     const { checked, damaged } = await verifyImages(images.cache, targets, signal);
     if (json) {
       const digests = (views: ImageView[]) => views.map(({ digest }) => digest);
-      console.log(JSON.stringify({ checked: digests(checked), damaged: digests(damaged) }));
+      print(`${JSON.stringify({ checked: digests(checked), damaged: digests(damaged) })}\n`);
     } else {
-      for (const view of damaged) console.log(`damaged: ${view.names.join(", ") || view.digest}`);
-      console.log(`${checked.length - damaged.length} of ${checked.length} images are whole`);
+      for (const view of damaged) print(`damaged: ${view.names.join(", ") || view.digest}\n`);
+      print(`${checked.length - damaged.length} of ${checked.length} images are whole\n`);
     }
     return damaged.length === 0 ? EXIT.done : EXIT.failed;
   },
@@ -153,8 +152,8 @@ function abortedBySignal(): AbortSignal {
   return controller.signal;
 }
 
-function print(views: ImageView[], json: boolean): void {
-  process.stdout.write(json ? `${JSON.stringify(views)}\n` : table(views));
+function show(views: ImageView[], json: boolean): void {
+  print(json ? `${JSON.stringify(views)}\n` : table(views));
 }
 
 function table(views: ImageView[]): string {

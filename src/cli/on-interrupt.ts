@@ -1,3 +1,5 @@
+import { printError } from "../lib/print.ts";
+
 const SIGNALS = ["SIGINT", "SIGTERM"] as const;
 
 /**
@@ -9,7 +11,7 @@ export function onInterrupt(end: () => Promise<unknown>) {
   const onSignal = () => {
     came = true;
     remove();
-    process.stderr.write("\nrolloutd run: cancelling what is left; once more to leave at once\n");
+    printError("\nrolloutd run: cancelling what is left; once more to leave at once\n");
     // The service that is asked may be gone already.
     end().catch(() => {});
   };

@@ -1,6 +1,7 @@
 import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { ServiceError } from "../errors.ts";
+import { print } from "../lib/print.ts";
 
 /** Results on disk as they come, one JSON line each: whoever is killed in the middle keeps what has ended. */
 export class ResultFile {
@@ -27,7 +28,7 @@ export class ResultFile {
     const line = `${JSON.stringify(result)}\n`;
     this.#write(() => appendFileSync(this.path, line));
     this.lines++;
-    if (this.#echo) process.stdout.write(line);
+    if (this.#echo) print(line);
   }
 
   #write(work: () => void): void {

@@ -1,3 +1,4 @@
+import { print } from "../lib/print.ts";
 import type { BatchView } from "../protocol/batch-view.ts";
 import type { GroupView } from "../protocol/group-view.ts";
 import type { ApiClient } from "./api-client.ts";
@@ -47,8 +48,8 @@ export async function runBatch(
   ]);
   const batch = await client.batch(id);
   if (!json) {
-    process.stdout.write(formatGroups(groups, batch));
-    process.stdout.write(`\n${file.lines} groups in ${out}\n`);
+    print(formatGroups(groups, batch));
+    print(`\n${file.lines} groups in ${out}\n`);
   }
   return batch.state === "complete" ? EXIT.done : EXIT.failed;
 }

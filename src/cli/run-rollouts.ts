@@ -1,3 +1,4 @@
+import { print, printError } from "../lib/print.ts";
 import type { ApiClient } from "./api-client.ts";
 import { checkRows } from "./check-rows.ts";
 import { EXIT } from "./command.ts";
@@ -42,7 +43,7 @@ export async function runRollouts(
     all.filter(({ sample }) => sample === 0 || golden),
   );
   const { kept, rest: planned } = resumes ? await resume(out, all) : { kept: [], rest: all };
-  if (resumes) process.stderr.write(`${kept.length} of ${all.length} results stand\n`);
+  if (resumes) printError(`${kept.length} of ${all.length} results stand\n`);
   const file = new ResultFile(out, json, kept.length);
   const { finished_cursor: cursor } = await client.status();
   const submitted = [];
@@ -62,13 +63,13 @@ export async function runRollouts(
   });
   const results = inOrder([...kept, ...ended]);
   if (!json) {
-    process.stdout.write(formatSummary(results) + formatFailures(results));
+    print(formatSummary(results) + formatFailures(results));
     for (const result of shown.values()) {
-      if (result) process.stdout.write(`\n${formatTrajectory(result)}`);
+      if (result) print(`\n${formatTrajectory(result)}`);
     }
-    process.stdout.write(`\n${file.lines} results in ${out}\n`);
+    print(`\n${file.lines} results in ${out}\n`);
   }
-  if (interrupt.came) process.stderr.write(`go on with: --resume ${out}\n`);
+  if (interrupt.came) printError(`go on with: --resume ${out}\n`);
   const broken = results.some(
     ({ error }) => error && !["policy", "client"].includes(error.boundary),
   );

@@ -1,4 +1,5 @@
 import { rename } from "node:fs/promises";
+import { print, printError } from "../lib/print.ts";
 import { writeModelFolder } from "../simulator/model-folder.ts";
 import { PRESET_NAMES } from "../simulator/presets.ts";
 import { type Simulator, type SimulatorOptions, startSimulator } from "../simulator/simulator.ts";
@@ -80,7 +81,7 @@ async function serve(options: SimulatorOptions, values: SimulateValues): Promise
     if (values["model-dir"] !== undefined) writeModelFolder(values["model-dir"]);
     simulator = await startSimulator(options);
   } catch (error) {
-    process.stderr.write(`rolloutd simulate: ${(error as Error).message}\n`);
+    printError(`rolloutd simulate: ${(error as Error).message}\n`);
     return EXIT.failed;
   }
   await using running = simulator;
@@ -93,7 +94,7 @@ async function serve(options: SimulatorOptions, values: SimulateValues): Promise
     await rename(`${portFile}.part`, portFile);
   }
   const line = values.json ? JSON.stringify({ url, port, model: options.model }) : url;
-  process.stdout.write(`${line}\n`);
+  print(`${line}\n`);
   await stopped;
   return EXIT.done;
 }
