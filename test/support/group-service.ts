@@ -46,6 +46,8 @@ type GroupServiceOptions = {
   maxPausedAlive?: number;
   /** So many turns each rollout takes in RUN, one after the other as `turn` says. Without: it goes on by itself. */
   turns?: number;
+  /** How the system's clock stands as the service begins. */
+  startMs?: number;
 };
 
 /**
@@ -59,12 +61,13 @@ export function groupService(
     carryLimitMs = 1_000_000,
     maxPausedAlive = 4,
     turns = 0,
+    startMs = 1_000_000,
     ...from
   }: GroupServiceOptions = {},
 ) {
   const announcedMs: number[] = [];
   const store = new Store(dataDir);
-  const clock = { ms: 1_000_000, nowMs: () => clock.ms++ };
+  const clock = { ms: startMs, nowMs: () => clock.ms++ };
   recoverJobs(store, clock, 2);
   const waiting = new Map<string, Started>();
   const playing = new Map<string, Playing>();
@@ -222,12 +225,18 @@ export function mortalGroupService(options: GroupServiceOptions = {}) {
     get now() {
       return service;
     },
-    async kill(): Promise<void> {
+    /** @param startMs how the clock was set meanwhile */
+    async kill(startMs?: number): Promise<void> {
       const next = folders.use(tempDir()).path;
       cpSync(at, next, { recursive: true });
       await service[Symbol.asyncDispose]();
       at = next;
-      service = groupService(at, options);
+      service = groupService(at, { ...options, ...(startMs !== undefined && { startMs }) });
+    },
+    /** SIGTERM: what runs is handed back, and the next service goes on with it in the same folder. */
+    async restart(startMs?: number): Promise<void> {
+      await service[Symbol.asyncDispose]();
+      service = groupService(at, { ...options, ...(startMs !== undefined && { startMs }) });
     },
     async [Symbol.asyncDispose]() {
       await service[Symbol.asyncDispose]();

@@ -10,6 +10,9 @@ import type { Store } from "../../store/store.ts";
 import { NOT_RUNNING, type ProrlGateway, type ProrlParts } from "./gateway.ts";
 import { WrongShape } from "./process-request.ts";
 
+/** An error quotes what was sent, which may be long. */
+const MAX_MESSAGE = 2000;
+
 const cancelSchema = z.looseObject({ job_id: z.string() });
 const addSchema = z.looseObject({ address: z.string().min(1) });
 
@@ -80,7 +83,8 @@ export function prorlRoutes(
   app.onError((error, c) => {
     const message = error instanceof Error ? error.message : String(error);
     const mend = error instanceof ServiceError && error.mend ? `; ${error.mend}` : "";
-    return c.json({ detail: `${message}${mend}` }, statusFor(error));
+    const detail = `${message.slice(0, MAX_MESSAGE).toWellFormed()}${mend}`;
+    return c.json({ detail }, statusFor(error));
   });
 
   return app;
