@@ -148,7 +148,10 @@ function group({ service, rows }: Cluster, row: number, attempt: number): Promis
 }
 
 async function call(service: Service, method: string, path: string, body?: unknown) {
-  const init = body === undefined ? {} : { body: JSON.stringify(body) };
+  const init =
+    body === undefined
+      ? {}
+      : { headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
   const response = await fetch(`http://localhost${path}`, {
     unix: service.socket,
     method,

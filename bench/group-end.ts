@@ -44,7 +44,10 @@ export async function groupEnd(): Promise<void> {
   const flags = [...sandboxFlags(), ...driver, ...slots, "--backend", engine.url];
   await using service = await serve(scratch.file("data"), flags);
   const call = async <T>(method: string, path: string, body?: unknown): Promise<T> => {
-    const init = body === undefined ? {} : { body: JSON.stringify(body) };
+    const init =
+      body === undefined
+        ? {}
+        : { headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
     const url = `http://localhost${path}`;
     const response = await fetch(url, { method, unix: service.socket, ...init });
     if (!response.ok) throw new Error(`${method} ${path}: ${await response.text()}`);

@@ -34,7 +34,9 @@ function sender(base: string, unix?: string): Send {
     fetch(base + path, {
       method,
       ...(unix ? { unix } : {}),
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(body === undefined
+        ? {}
+        : { headers: { "content-type": "application/json" }, body: JSON.stringify(body) }),
     });
 }
 

@@ -67,7 +67,13 @@ async function measure(service: Service): Promise<number[][]> {
   for (const [, path, body] of CASES) {
     const times: number[] = [];
     for (let call = 0; call < CALLS; call++) {
-      const init = body ? { method: "POST", body: JSON.stringify(body) } : {};
+      const init = body
+        ? {
+            method: "POST",
+            headers: { "content-type": "application/json" },
+            body: JSON.stringify(body),
+          }
+        : {};
       const startMs = performance.now();
       await (await fetch(service.url + path, init)).arrayBuffer();
       times.push(performance.now() - startMs);

@@ -15,7 +15,10 @@ export async function startRollouts(turns: unknown[], tokens: TokenSource = "eng
   const flags = [...sandboxFlags(), "--backend", engine.url, ...source];
   const service = await serve(scratch.file("data"), flags);
   const call = async <T>(method: string, path: string, body?: unknown): Promise<T> => {
-    const init = body === undefined ? {} : { body: JSON.stringify(body) };
+    const init =
+      body === undefined
+        ? {}
+        : { headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
     const url = `http://localhost${path}`;
     const response = await fetch(url, { method, unix: service.socket, ...init });
     if (!response.ok) throw new Error(`${method} ${path}: ${await response.text()}`);

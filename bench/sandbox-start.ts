@@ -136,8 +136,10 @@ async function fromSif(bundle: SandboxBundle, sif: string): Promise<void> {
   const apptainer = required("ROLLOUTD_APPTAINER");
   const floor = await measure(SIF_STARTS, 1, () => floorStart(sif));
   const cacheDir = join(bundle.dataDir, "images");
-  const unpacked = new Images({ cacheDir, maxBytes: 1e12, mountAboveBytes: null, apptainer });
-  const mounted = new Images({ cacheDir, maxBytes: 1e12, mountAboveBytes: 0, apptainer });
+  const policy = { named: [], folders: null, registries: [] };
+  const shared = { cacheDir, maxBytes: 1e12, apptainer, policy };
+  const unpacked = new Images({ ...shared, mountAboveBytes: null });
+  const mounted = new Images({ ...shared, mountAboveBytes: 0 });
   const cases: [how: string, name: DriverName, Images][] = [
     ["unpacked", "apptainer", unpacked],
     ["mounted", "apptainer", mounted],

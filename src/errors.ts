@@ -12,6 +12,7 @@ export const ERRORS = {
   unknown_task_kind: { status: 400, boundary: "client", retryable: false },
   unauthorized: { status: 401, boundary: "client", retryable: false },
   foreign_origin: { status: 403, boundary: "client", retryable: false },
+  forbidden: { status: 403, boundary: "client", retryable: false },
   address_forbidden: { status: 400, boundary: "client", retryable: false },
   not_found: { status: 404, boundary: "client", retryable: false },
   method_not_allowed: { status: 405, boundary: "client", retryable: false },

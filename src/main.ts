@@ -1,6 +1,7 @@
 import { type CliContext, EXIT } from "./cli/command.ts";
 import { dispatch } from "./cli/dispatch.ts";
 import { leaveAtInterrupt } from "./cli/signals.ts";
+import { printError } from "./lib/print.ts";
 import type { FromWorker, ToWorker } from "./pipeline/messages.ts";
 
 const context: CliContext = {
@@ -23,7 +24,7 @@ const context: CliContext = {
 // Whoever reads what is printed may have read enough, as `head` does: that is no failure.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code === "EPIPE") process.exit();
-  process.stderr.write(`rolloutd: standard output can't be written: ${error.message}\n`);
+  printError(`rolloutd: standard output can't be written: ${error.message}\n`);
   process.exit(EXIT.failed);
 });
 process.stderr.on("error", () => {});

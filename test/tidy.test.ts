@@ -117,4 +117,10 @@ describe("the tree", () => {
     const spawning = files.filter((file) => /\bnew Worker\(/.test(readFileSync(file, "utf8")));
     expect(spawning.map(place)).toEqual(["main.ts"]);
   });
+
+  test("prints through lib/print.ts alone, so that no text of others commands a terminal", () => {
+    const writes = /\bconsole\.\w+\(|process\.std(out|err)\.write\(/;
+    const found = files.filter((file) => writes.test(readFileSync(file, "utf8")));
+    expect(found.map((file) => relative(SRC, file))).toEqual(["lib/print.ts"]);
+  });
 });

@@ -146,7 +146,10 @@ async function call<T>(
   path: string,
   body?: object,
 ): Promise<T> {
-  const init = body === undefined ? {} : { body: JSON.stringify(body) };
+  const init =
+    body === undefined
+      ? {}
+      : { headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
   const response = await fetch(`http://localhost${path}`, { unix: socket, method, ...init });
   if (!response.ok) throw new Error(`${method} ${path}: ${await response.text()}`);
   return (await response.json()) as T;

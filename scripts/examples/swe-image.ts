@@ -9,7 +9,7 @@ import BOLTONS from "./boltons.sh" with { type: "text" };
  *
  *     source .tools/env
  *     bun scripts/examples/swe-image.ts /var/tmp/boltons
- *     dist/rolloutd run /var/tmp/boltons/rows.jsonl --golden
+ *     dist/rolloutd run /var/tmp/boltons/rows.jsonl --golden --image-dirs /var/tmp/boltons
  *
  * Uses the network: the released source archives of boltons (BSD) come from PyPI. They have no git history, so
  * one is rebuilt with a commit for each release.

@@ -22,7 +22,11 @@ const START_LIMIT_MS = 30_000;
 /** How long input may take to end the command. */
 const INPUT_WAIT_MS = 10_000;
 
-const KEYS: Record<string, string> = { "C-c": "\x03", "C-z": "\x1a", "C-d": "\x04" };
+const KEYS = new Map([
+  ["C-c", "\x03"],
+  ["C-z", "\x1a"],
+  ["C-d", "\x04"],
+]);
 
 const HINT =
   "You may wait longer to see additional output by sending empty command '', send other commands to interact with the current process, or send keys to interrupt/kill the command.";
@@ -119,7 +123,7 @@ class BashSession {
   }
 
   async #send(input: string, timeoutMs: number): Promise<ToolResult> {
-    const key = KEYS[input];
+    const key = KEYS.get(input);
     const { quietMs: _, ...options } = this.#options(timeoutMs);
     const result = await this.#shell.resume(key ?? `${input}\n`, options);
     if (!result.running) {

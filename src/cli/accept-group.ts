@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import { ServiceError } from "../errors.ts";
 import { createGroup, type GroupPlan, isInformative, rulesOf } from "../jobs/group.ts";
+import { inScope } from "../jobs/owner.ts";
 import type { GroupSubmission } from "../pipeline/group-parts.ts";
 import type { BatchSubmission } from "../pipeline/live-batch.ts";
 import type { Submission } from "../pipeline/parts.ts";
@@ -27,7 +28,7 @@ export function acceptGroupWith(accept: (request: RolloutRequest) => Submission)
     return {
       id: id ?? randomUUID(),
       bodySha256: sha256(canonicalJson(body)),
-      instanceKey: instanceKey(body.instance),
+      instanceKey: inScope(client, instanceKey(body.instance)),
       instance,
       template: { job: jobTemplate, row: { ...rowTemplate, client } },
       plan,

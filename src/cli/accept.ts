@@ -7,10 +7,13 @@ import type { Limits } from "../jobs/job.ts";
 import type { Submission } from "../pipeline/parts.ts";
 import { type EngineRoute, imageSchema, type RolloutRequest } from "../protocol/rollout.ts";
 import { canonicalWith, shareTerms } from "../protocol/terms.ts";
+import { type ImagePolicy, requireAllowed } from "../sandbox/images/image-policy.ts";
+import { imageOnNode } from "../sandbox/images/on-node.ts";
 import { goldenKind } from "../tasks/golden.ts";
 import { mcpServersFor } from "../tasks/mcp-servers.ts";
 import { taskKindNamed, taskKindOf } from "../tasks/registry.ts";
 import { type SandboxPlan, usesSandbox } from "../tasks/sandbox-plan.ts";
+import { imagePolicy } from "./image-policy.ts";
 import { gymServers, taskSettings } from "./task-settings.ts";
 
 /** @param route where the rollout came through another API, how it reaches its engine */
@@ -29,6 +32,7 @@ export function acceptWith(
 ): Accept {
   const settings = taskSettings(config);
   const servers = gymServers(config);
+  const images = { policy: imagePolicy(config), cacheDir: config.image_cache };
   // One after the other mostly asks for the same.
   let last: { request: RolloutRequest; route: EngineRoute | undefined; terms: TermsOfJob } | null;
   const termsFor = (request: RolloutRequest, route: EngineRoute | undefined) => {
@@ -48,6 +52,9 @@ export function acceptWith(
     checkRowImage(plan.image);
     checkRowImage(plan.evaluationImage ?? null);
     checkMemory(plan, config);
+    const wanted = image ?? plan.image;
+    if (wanted && usesSandbox(plan)) checkAllowed(wanted, image ? "image" : "instance", images);
+    if (plan.evaluationImage) checkAllowed(plan.evaluationImage, "instance", images);
     mcpServersFor(kind.name, instance, agent?.mcp_servers, settings);
     if (usesSandbox(plan) && config.driver === "none") {
       const message = `a ${kind.name} rollout needs a sandbox, and the server has none: ${whyNone}`;
@@ -113,6 +120,22 @@ function checkMemory({ limits }: SandboxPlan, { sandbox_memory_bytes: most }: Co
   const message = `the row asks for ${asked} bytes of memory, and a sandbox here has ${most}`;
   const mend = "start the service with a larger --sandbox-memory-bytes";
   throw new ServiceError("invalid_field", message, { field: "instance", mend });
+}
+
+type Allowed = { policy: ImagePolicy; cacheDir: string };
+
+/** What a registry has given before is on the node, and nobody is asked for it. */
+function checkAllowed(image: string, field: string, { policy, cacheDir }: Allowed): void {
+  try {
+    requireAllowed(image, policy);
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
+    const isRegistry = error.code === "address_forbidden";
+    if (isRegistry && imageOnNode({ cacheDir, mountAboveBytes: null }, image) !== null) return;
+    const { code, message, mend } = error;
+    const known = code === "image_invalid" ? "invalid_field" : code;
+    throw new ServiceError(known, message, { field, ...(mend && { mend }), cause: error });
+  }
 }
 
 type TermsOfJob = {

@@ -132,7 +132,10 @@ export class ApiClient {
     const init: BunFetchRequestInit = { method, redirect: "error" };
     if (this.#unix) init.unix = this.#unix;
     const token = process.env.ROLLOUTD_TOKEN;
-    if (token) init.headers = { authorization: `Bearer ${token}` };
+    init.headers = {
+      ...(token ? { authorization: `Bearer ${token}` } : {}),
+      ...(body === undefined ? {} : { "content-type": "application/json" }),
+    };
     if (body !== undefined) init.body = JSON.stringify(body);
     try {
       return await fetch(url, { ...init, timeout: false } as BunFetchRequestInit);

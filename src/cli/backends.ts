@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import { httpUrl } from "../config/setting.ts";
 import { SETTINGS } from "../config/settings.ts";
+import { print } from "../lib/print.ts";
 import type { BackendView, DecisionView } from "../server/parts.ts";
 import { clientFor, SERVER_HELP } from "./api-client.ts";
 import { type Command, EXIT } from "./command.ts";
@@ -45,13 +46,13 @@ ${SERVER_HELP}  --json            JSON instead of a table
     refuseExtra(positionals, action === "list" || action === "decisions" ? 1 : 2);
     const client = clientFor(values.server);
     const leaving = { trajectories: values.move ? "move" : "finish" };
-    const print = (backends: BackendView[]) => {
-      process.stdout.write(values.json ? `${JSON.stringify(backends)}\n` : table(backends));
+    const show = (backends: BackendView[]) => {
+      print(values.json ? `${JSON.stringify(backends)}\n` : table(backends));
     };
-    const say = (what: object) => values.json && process.stdout.write(`${JSON.stringify(what)}\n`);
+    const say = (what: object) => values.json && print(`${JSON.stringify(what)}\n`);
     switch (action) {
       case "list":
-        print((await client.backends()).backends);
+        show((await client.backends()).backends);
         return EXIT.done;
       case "add": {
         if (!target) throw new UsageError("add takes the URL of an inference server");
@@ -63,7 +64,7 @@ ${SERVER_HELP}  --json            JSON instead of a table
         }
         const { model, "api-key-env": api_key_env, "model-dir": folder, engine } = values;
         const model_dir = folder === undefined ? undefined : resolve(folder);
-        print([await client.addBackend({ url: target, model, model_dir, api_key_env, engine })]);
+        show([await client.addBackend({ url: target, model, model_dir, api_key_env, engine })]);
         return EXIT.done;
       }
       case "remove":
@@ -78,7 +79,7 @@ ${SERVER_HELP}  --json            JSON instead of a table
         const { limit: given } = values;
         const limit = given === undefined ? given : wholeNumber("--limit", given, 1, 512);
         const { decisions } = await client.decisions({ limit });
-        process.stdout.write(values.json ? `${JSON.stringify(decisions)}\n` : explain(decisions));
+        print(values.json ? `${JSON.stringify(decisions)}\n` : explain(decisions));
         return EXIT.done;
       }
     }

@@ -38,7 +38,7 @@ export function startBalancing(
     sessionEnded: (backend, jobId) => sessions.tell(backend, jobId),
   });
   const weights = new Weights({
-    ...{ desk, clock, record: weightsIn(store, clock) },
+    ...{ desk, clock, record: weightsIn(store) },
     onLapse: ({ mode }) =>
       log.warn("calls go on under weights that nobody knows: a pause lapsed", { mode }),
   });
@@ -72,7 +72,7 @@ export function startBalancing(
   return { desk, backends, weights, addresses, stop };
 }
 
-function weightsIn(store: Store, clock: Clock): WeightsRecord {
+function weightsIn(store: Store): WeightsRecord {
   return {
     announced: () =>
       store.weights.versions().map(({ version, announced_ms: announcedMs }) => {
@@ -84,7 +84,7 @@ function weightsIn(store: Store, clock: Clock): WeightsRecord {
     paused: () => {
       const pause = store.weights.pause();
       // Of a version without leases, whose trainer knows of none.
-      return pause?.untilMs === 0 ? { ...pause, untilMs: clock.nowMs() + PAUSE_LEASE_MS } : pause;
+      return pause?.untilMs === 0 ? { ...pause, leaseMs: PAUSE_LEASE_MS } : pause;
     },
     setPaused: (pause) => store.transaction(() => store.weights.setPause(pause)),
   };

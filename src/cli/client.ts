@@ -1,8 +1,9 @@
 import python from "../clients/rolloutd.py" with { type: "text" };
+import { print } from "../lib/print.ts";
 import { type Command, EXIT } from "./command.ts";
 import { parseFlags, UsageError } from "./flags.ts";
 
-const CLIENTS: Record<string, string> = { python };
+const CLIENTS = new Map([["python", python]]);
 
 export const clientCommand: Command = {
   name: "client",
@@ -15,11 +16,11 @@ is used for trajectories where it is installed). Put it beside your trainer and 
   async run(argv) {
     const { positionals } = parseFlags(argv, {});
     const [language = "", ...extra] = positionals;
-    const text = extra.length === 0 ? CLIENTS[language] : undefined;
+    const text = extra.length === 0 ? CLIENTS.get(language) : undefined;
     if (text === undefined) {
-      throw new UsageError(`name one of: ${Object.keys(CLIENTS).join(", ")}`);
+      throw new UsageError(`name one of: ${[...CLIENTS.keys()].join(", ")}`);
     }
-    process.stdout.write(text);
+    print(text);
     return EXIT.done;
   },
 };

@@ -1,4 +1,5 @@
 import { type ErrorCode, ServiceError } from "../errors.ts";
+import { print, printError } from "../lib/print.ts";
 import { terminalText } from "../lib/terminal-text.ts";
 import { type CliContext, type Command, EXIT } from "./command.ts";
 import { COMMANDS } from "./commands.ts";
@@ -31,7 +32,7 @@ const USAGE: ReadonlySet<ErrorCode> = new Set([
 ]);
 
 function fail(command: Command, error: unknown): number {
-  const say = (text: string) => process.stderr.write(`rolloutd ${command.name}: ${text}\n`);
+  const say = (text: string) => printError(`rolloutd ${command.name}: ${text}\n`);
   if (error instanceof UsageError) {
     say(`${oneLine(error.message)}; see \`rolloutd ${command.name} --help\``);
     return EXIT.usage;
@@ -43,7 +44,7 @@ function fail(command: Command, error: unknown): number {
     return USAGE.has(error.code) ? EXIT.usage : EXIT.failed;
   }
   say("this is a bug, please report it");
-  process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
+  printError(`${error instanceof Error ? error.stack : String(error)}\n`);
   return EXIT.bug;
 }
 
@@ -55,14 +56,14 @@ function oneLine(text: string): string {
 function help([name]: string[]): number {
   const command = name === undefined ? undefined : commandNamed(name);
   if (name !== undefined && !command) return unknown(name);
-  process.stdout.write(command?.help ?? overview());
+  print(command?.help ?? overview());
   return EXIT.done;
 }
 
 function unknown(name: string): number {
   const names = COMMANDS.map((one) => one.name);
   const hint = meant(name, names);
-  process.stderr.write(`rolloutd: there is no command "${oneLine(name)}"${hint}\n\n${overview()}`);
+  printError(`rolloutd: there is no command "${oneLine(name)}"${hint}\n\n${overview()}`);
   return EXIT.usage;
 }
 

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { type Config, flagOf, type SettingName } from "../config/settings.ts";
 import type { ServiceError } from "../errors.ts";
 import { probeBackend } from "../inference/probe.ts";
+import { print } from "../lib/print.ts";
 import { installAssets } from "../sandbox/assets.ts";
 import { attachSandbox } from "../sandbox/attach.ts";
 import { emptyImage } from "../sandbox/best-level.ts";
@@ -46,8 +47,8 @@ and --driver.
     const config = configFrom(values);
     refuseIdle(values, idleSettings(config));
     const findings = await examine(config);
-    if (values.json) for (const finding of findings) console.log(JSON.stringify(finding));
-    else process.stdout.write(report(findings));
+    if (values.json) for (const finding of findings) print(`${JSON.stringify(finding)}\n`);
+    else print(report(findings));
     return findings.some(({ status }) => status === "missing") ? EXIT.failed : EXIT.done;
   },
 };

@@ -1,4 +1,5 @@
 import { ServiceError } from "../errors.ts";
+import { print, printError } from "../lib/print.ts";
 import {
   addImage,
   type ImageView,
@@ -6,6 +7,7 @@ import {
   removeImage,
   verifyImages,
 } from "../sandbox/images/catalogue.ts";
+import { allowing, type ImagePolicy } from "../sandbox/images/image-policy.ts";
 import { Images } from "../sandbox/images/images.ts";
 import { type Command, EXIT } from "./command.ts";
 import {
@@ -27,6 +29,7 @@ export const IMAGES_FLAGS = {
   config: { type: "string" },
   "image-cache": { type: "string" },
   "image-cache-bytes": { type: "string" },
+  registries: { type: "string" },
   apptainer: { type: "string" },
   json: { type: "boolean" },
   name: { type: "string" },
@@ -47,7 +50,8 @@ An image is unpacked once per node, into a cache that its services share; sandbo
 image and --image of the server are a NAME or a REF; what is not in the cache is unpacked at first use.
 
   REF     a SIF file, a tar (.gz, .zst, .xz) of a root file system, its folder,
-          docker-archive:FILE, oci-archive:FILE, or docker://, oras://, library:// and an address
+          docker-archive:FILE, oci-archive:FILE, or docker://, oras:// and an address (logins are those of
+          \`apptainer registry login\`)
   list    size, last use, whether a sandbox uses it, and origin
   add     brings REF into the cache, also a folder (which a job would use in place), and names it; without
           --name by its last part. A registry is asked again, so that a newer image takes the name.
@@ -57,7 +61,7 @@ image and --image of the server are a NAME or a REF; what is not in the cache is
   verify  compares each file's kind, mode, size and time with what was unpacked; exit code 1 where one
           differs, and that image is unpacked again at its next use
 
-  --image-cache FOLDER, --image-cache-bytes BYTES, --apptainer PROGRAM, --config FILE
+  --image-cache FOLDER, --image-cache-bytes BYTES, --registries LIST, --apptainer PROGRAM, --config FILE
                   as for \`rolloutd serve\`
   --json          JSON instead of a table
 `,
@@ -70,7 +74,11 @@ image and --image of the server are a NAME or a REF; what is not in the cache is
     refuseIdle(values, [both]);
     const act = ACTIONS[action];
     const config = configFrom({ ...values, name: undefined });
-    const images = new Images(imageSettings(config));
+    const settings = imageSettings(config);
+    // The operator is asking, so what is named here is allowed.
+    const [first] = action === "add" ? targets : [];
+    const own = first === undefined ? settings.policy : policyFor(first, settings.policy);
+    const images = new Images({ ...settings, policy: { ...own, folders: null } });
     const maxBytes = values.all
       ? 0
       : wholeNumber("--to", values.to ?? `${config.image_cache_bytes}`);
@@ -87,11 +95,15 @@ image and --image of the server are a NAME or a REF; what is not in the cache is
       return await act({ images, targets, name: values.name, maxBytes, json, signal });
     } catch (error) {
       if (stopped === null) throw error;
-      process.stderr.write(`rolloutd images: ended by ${stopped}\n`);
+      printError(`rolloutd images: ended by ${stopped}\n`);
       return exitOf(stopped);
     }
   },
 };
+
+function policyFor(target: string, policy: ImagePolicy): ImagePolicy {
+  return allowing(imageArgument(target, "REF"), policy);
+}
 
 type Request = {
   images: Images;
@@ -104,7 +116,7 @@ type Request = {
 
 export const IMAGES_USES = {
   /** How the cache is found and kept is as for `serve`. */
-  common: ["config", "image-cache", "image-cache-bytes", "apptainer", "json"],
+  common: ["config", "image-cache", "image-cache-bytes", "registries", "apptainer", "json"],
   actions: {
     list: [],
     add: ["name"],
@@ -119,7 +131,7 @@ type Action = (request: Request) => Promise<number>;
 const ACTIONS: Record<keyof typeof IMAGES_USES.actions, Action> = {
   async list({ images, targets, json }) {
     refuseExtra(targets, 0);
-    print(listImages(images.cache), json);
+    show(listImages(images.cache), json);
     return EXIT.done;
   },
 
@@ -128,7 +140,7 @@ const ACTIONS: Record<keyof typeof IMAGES_USES.actions, Action> = {
     if (target === undefined) throw new UsageError("add takes an image");
     refuseExtra(targets, 1);
     const image = imageArgument(target, "REF");
-    print([await addImage(images, image, name, signal)], json);
+    show([await addImage(images, image, name, signal)], json);
     return EXIT.done;
   },
 
@@ -136,8 +148,8 @@ const ACTIONS: Record<keyof typeof IMAGES_USES.actions, Action> = {
     refuseExtra(targets, 0);
     const { digests, bytes, removed } = images.cache.prune(maxBytes);
     await removed;
-    if (json) console.log(JSON.stringify({ removed: digests, bytes }));
-    else console.log(`removed ${digests.length} images, ${megabytes(bytes)} MB`);
+    if (json) print(`${JSON.stringify({ removed: digests, bytes })}\n`);
+    else print(`removed ${digests.length} images, ${megabytes(bytes)} MB\n`);
     return EXIT.done;
   },
 
@@ -145,12 +157,10 @@ const ACTIONS: Record<keyof typeof IMAGES_USES.actions, Action> = {
     if (targets.length === 0) throw new UsageError("remove takes names of images");
     for (const target of targets) {
       if (removeImage(images.cache, target)) continue;
-      process.stderr.write(
-        `${target}: a sandbox uses its files; they stay until they are pruned\n`,
-      );
+      printError(`${target}: a sandbox uses its files; they stay until they are pruned\n`);
     }
     await images.cache.sweep();
-    if (json) console.log(JSON.stringify({ removed: targets }));
+    if (json) print(`${JSON.stringify({ removed: targets })}\n`);
     return EXIT.done;
   },
 
@@ -158,17 +168,17 @@ const ACTIONS: Record<keyof typeof IMAGES_USES.actions, Action> = {
     const { checked, damaged } = await verifyImages(images.cache, targets, signal);
     if (json) {
       const digests = (views: ImageView[]) => views.map(({ digest }) => digest);
-      console.log(JSON.stringify({ checked: digests(checked), damaged: digests(damaged) }));
+      print(`${JSON.stringify({ checked: digests(checked), damaged: digests(damaged) })}\n`);
     } else {
-      for (const view of damaged) console.log(`damaged: ${view.names.join(", ") || view.digest}`);
-      console.log(`${checked.length - damaged.length} of ${checked.length} images are whole`);
+      for (const view of damaged) print(`damaged: ${view.names.join(", ") || view.digest}\n`);
+      print(`${checked.length - damaged.length} of ${checked.length} images are whole\n`);
     }
     return damaged.length === 0 ? EXIT.done : EXIT.failed;
   },
 };
 
-function print(views: ImageView[], json: boolean): void {
-  process.stdout.write(json ? `${JSON.stringify(views)}\n` : table(views));
+function show(views: ImageView[], json: boolean): void {
+  print(json ? `${JSON.stringify(views)}\n` : table(views));
 }
 
 function table(views: ImageView[]): string {

@@ -1,3 +1,4 @@
+import { print, printError } from "../lib/print.ts";
 import type { RolloutView } from "../protocol/view.ts";
 import { type ApiClient, clientFor, SERVER_HELP } from "./api-client.ts";
 import { type Command, EXIT } from "./command.ts";
@@ -45,8 +46,8 @@ ${SERVER_HELP}  --json            JSON instead of a table
     refuseIdle(values, idleFlags(values, action, ids));
     const { state, label, kind } = values;
     const client = clientFor(values.server);
-    const print = (views: RolloutView[]) => {
-      process.stdout.write(values.json ? `${JSON.stringify(views, null, 2)}\n` : table(views));
+    const show = (views: RolloutView[]) => {
+      print(values.json ? `${JSON.stringify(views, null, 2)}\n` : table(views));
     };
     switch (action) {
       case "list": {
@@ -54,16 +55,16 @@ ${SERVER_HELP}  --json            JSON instead of a table
         const limit = wholeNumber("--limit", values.limit ?? "50", 1);
         const after = wholeNumber("--after", values.after ?? "0");
         const page = await client.list({ limit, after, state, label, kind });
-        print(page.rollouts);
+        show(page.rollouts);
         if (page.rollouts.length === limit) {
-          process.stderr.write(`more: rolloutd jobs list --after ${page.next}\n`);
+          printError(`more: rolloutd jobs list --after ${page.next}\n`);
         }
         return EXIT.done;
       }
       case "get": {
         const id = single(ids);
         const found = values.trajectory ? await client.trajectory(id) : await describe(client, id);
-        console.log(JSON.stringify(found, null, 2));
+        print(`${JSON.stringify(found, null, 2)}\n`);
         return EXIT.done;
       }
       case "watch": {
@@ -71,27 +72,25 @@ ${SERVER_HELP}  --json            JSON instead of a table
           return await watchService(client);
         }
         const view = await watch(client, single(ids));
-        print([view]);
+        show([view]);
         return view.state === "succeeded" ? EXIT.done : EXIT.failed;
       }
       case "cancel": {
         if (label !== undefined) {
           refuseExtra(ids, 0);
           const { cancelled } = await client.cancelLabelled({ label, state, kind });
-          process.stdout.write(
-            values.json ? `${JSON.stringify({ cancelled })}\n` : `${cancelled} cancelled\n`,
-          );
+          print(values.json ? `${JSON.stringify({ cancelled })}\n` : `${cancelled} cancelled\n`);
           return EXIT.done;
         }
         if (ids.length === 0) throw new UsageError("cancel takes the ids of rollouts, or --label");
         const wait_ms = WATCH_WAIT_MS;
-        print(await Promise.all(ids.map((id) => client.cancel(id, { wait_ms }))));
+        show(await Promise.all(ids.map((id) => client.cancel(id, { wait_ms }))));
         return EXIT.done;
       }
       case "rescore": {
         if (ids.length === 0) throw new UsageError("rescore takes the ids of rollouts");
         const views = await inTurn(ids, AT_ONCE, (id) => rescore(client, id));
-        print(views);
+        show(views);
         return views.every(({ state }) => state === "succeeded") ? EXIT.done : EXIT.failed;
       }
     }
@@ -157,7 +156,7 @@ async function watch(client: ApiClient, id: string): Promise<RolloutView> {
   for (;;) {
     const view = await client.rollout(id, { wait_ms: WATCH_WAIT_MS });
     if (view.finished_at !== null) return view;
-    process.stderr.write(`${view.stage}/${view.state}, attempt ${view.attempt}\n`);
+    printError(`${view.stage}/${view.state}, attempt ${view.attempt}\n`);
   }
 }
 

@@ -1,3 +1,4 @@
+import { printError } from "../lib/print.ts";
 import { onStop, type Stop } from "./signals.ts";
 
 /**
@@ -9,7 +10,7 @@ export function onInterrupt(end: () => Promise<unknown>) {
   const listening = onStop((signal) => {
     came = signal;
     listening[Symbol.dispose]();
-    process.stderr.write("\nrolloutd run: cancelling what is left; once more to leave at once\n");
+    printError("\nrolloutd run: cancelling what is left; once more to leave at once\n");
     // The service that is asked may be gone already.
     end().catch(() => {});
   });

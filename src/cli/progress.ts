@@ -1,3 +1,4 @@
+import { draw, printError } from "../lib/print.ts";
 import type { StatusView } from "./api-client.ts";
 
 const BAR_WIDTH = 30;
@@ -29,10 +30,10 @@ export class Progress {
     const reward = meanReward === null ? "" : ` · mean reward ${meanReward.toFixed(2)}`;
     const elapsed = ((nowMs - this.#startMs) / 1000).toFixed(0);
     const line = `${bar} ${done}/${this.#total} · ${active}${reward} · ${elapsed} s`;
-    process.stderr.write(this.#live ? `\r\x1b[2K${line}` : `${line}\n`);
+    draw(process.stderr, this.#live ? `\r\x1b[2K${line}` : `${line}\n`);
   }
 
   end(): void {
-    if (this.#live) process.stderr.write("\n");
+    if (this.#live) printError("\n");
   }
 }

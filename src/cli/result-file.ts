@@ -18,6 +18,7 @@ import { resolve } from "node:path";
 import { ServiceError } from "../errors.ts";
 import { abortable } from "../lib/abortable.ts";
 import { flock } from "../lib/libc.ts";
+import { print, printError } from "../lib/print.ts";
 import { complement, copy, type Span } from "./file-spans.ts";
 import {
   lookAtResults,
@@ -109,7 +110,7 @@ export class ResultFile implements Disposable {
           throw this.#failure(error);
         }
         if (!told) {
-          process.stderr.write(
+          printError(
             `\nrolloutd run: no room for ${this.path}; results wait for it, up to ${Math.round(patienceMs / 60_000)} minutes\n`,
           );
         }
@@ -117,7 +118,7 @@ export class ResultFile implements Disposable {
       }
     }
     this.lines++;
-    if (echo) process.stdout.write(line);
+    if (echo) print(line);
     return { start, end: this.#size };
   }
 
@@ -150,7 +151,7 @@ export class ResultFile implements Disposable {
     try {
       this.#locked = flock(this.#fd, "exclusive");
     } catch {
-      process.stderr.write(`rolloutd run: ${this.path} can't be locked: let no other run use it\n`);
+      printError(`rolloutd run: ${this.path} can't be locked: let no other run use it\n`);
       return;
     }
     const isThisFile =
@@ -206,7 +207,7 @@ export class ResultFile implements Disposable {
     closeSync(this.#fd);
     this.#fd = fresh;
     this.#locked = flock(fresh, "exclusive");
-    process.stderr.write(`\nrolloutd run: ${this.path} was removed; ${path} has the results\n`);
+    printError(`\nrolloutd run: ${this.path} was removed; ${path} has the results\n`);
   }
 
   #rewrite(superseded: Span[]): boolean {

@@ -1,3 +1,4 @@
+import { print } from "../lib/print.ts";
 import type { BatchView } from "../protocol/batch-view.ts";
 import type { GroupView } from "../protocol/group-view.ts";
 import type { ApiClient } from "./api-client.ts";
@@ -58,8 +59,8 @@ export async function runBatch(
   file.finish();
   const batch = await client.batch(id);
   if (!json) {
-    process.stdout.write(formatGroups(groups, batch));
-    process.stdout.write(`\n${file.lines} groups in ${file.path}\n`);
+    print(formatGroups(groups, batch));
+    print(`\n${file.lines} groups in ${file.path}\n`);
   }
   if (interrupt.came) return exitOf(interrupt.came);
   return batch.state === "complete" ? EXIT.done : EXIT.failed;

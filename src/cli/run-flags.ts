@@ -17,6 +17,8 @@ export const RUN_FLAGS = {
   "api-key-env": { type: "string" },
   engine: { type: "string" },
   image: { type: "string" },
+  "image-dirs": { type: "string" },
+  registries: { type: "string" },
   apptainer: { type: "string" },
   tasks: { type: "string" },
   config: { type: "string" },

@@ -1,5 +1,6 @@
 import type { Message } from "../inference/engine.ts";
 import { STAGES } from "../jobs/job.ts";
+import { terminalText } from "../lib/terminal-text.ts";
 import { type EndedRollout, meanReward, type RolloutResult } from "./run-collect.ts";
 import { formatTable, seconds } from "./table.ts";
 
@@ -43,8 +44,9 @@ export function problemOf({ instance }: Pick<RolloutResult, "instance">): string
 export function formatTrajectory(result: RolloutResult): string {
   const lines = [`── ${result.id}: ${result.state}, reward ${result.reward ?? "none"}`];
   for (const message of result.trajectory?.messages ?? []) lines.push(...describe(message));
-  if (result.verdict) lines.push(`  verdict   ${result.verdict.rule}: ${result.verdict.reason}`);
-  if (result.error) lines.push(`  error     ${result.error.code}: ${result.error.message}`);
+  const { verdict, error } = result;
+  if (verdict) lines.push(labelled("verdict", `${verdict.rule}: ${verdict.reason}`));
+  if (error) lines.push(labelled("error", `${error.code}: ${error.message}`));
   return `${lines.join("\n")}\n`;
 }
 
@@ -57,8 +59,9 @@ function describe(message: Message): string[] {
   return lines;
 }
 
+/** As a terminal would have shown it, without its colours; `print` keeps the rest from being obeyed. */
 function labelled(role: string, text: string): string {
-  return `  ${role.padEnd(10)}${text
+  return `  ${role.padEnd(10)}${terminalText(text)
     .trimEnd()
     .split("\n")
     .join(`\n${" ".repeat(12)}`)}`;

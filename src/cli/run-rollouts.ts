@@ -1,3 +1,4 @@
+import { print, printError } from "../lib/print.ts";
 import type { ApiClient } from "./api-client.ts";
 import { checkRows } from "./check-rows.ts";
 import { EXIT } from "./command.ts";
@@ -53,8 +54,8 @@ export async function runRollouts(
     all.filter(({ sample }) => sample === 0 || golden),
   );
   const { kept, rest: planned, replaced } = resumed;
-  if (past) process.stderr.write(`${kept.length} of ${all.length} results stand\n`);
-  if (past?.isTorn) process.stderr.write("the last line was torn: its rollout is run again\n");
+  if (past) printError(`${kept.length} of ${all.length} results stand\n`);
+  if (past?.isTorn) printError("the last line was torn: its rollout is run again\n");
   file.begin(past ? { bytes: past.bytes, lines: past.results.length } : undefined);
   const shown = new Map<string, RolloutResult | null>(
     planned.slice(0, show).map(({ request }) => [request.id, null]),
@@ -96,14 +97,12 @@ export async function runRollouts(
     );
     const unfit = golden && !results.every(isGolden);
     if (interrupt.came) {
-      process.stderr.write(`go on with: --resume ${file.path}\n`);
+      printError(`go on with: --resume ${file.path}\n`);
       return exitOf(interrupt.came);
     }
     return broken || unfit ? EXIT.failed : EXIT.done;
   } catch (error) {
-    process.stderr.write(
-      `\n${file.lines} results are in ${file.path}; go on with: --resume ${file.path}\n`,
-    );
+    printError(`\n${file.lines} results are in ${file.path}; go on with: --resume ${file.path}\n`);
     throw error;
   }
 }
@@ -115,11 +114,11 @@ function report(
   golden: boolean,
 ): void {
   const unfit = golden ? formatGolden(results) : "";
-  process.stdout.write(formatSummary(results) + formatFailures(results) + unfit);
+  print(formatSummary(results) + formatFailures(results) + unfit);
   for (const result of shown) {
-    if (result) process.stdout.write(`\n${formatTrajectory(result)}`);
+    if (result) print(`\n${formatTrajectory(result)}`);
   }
-  process.stdout.write(`\n${lines} results in ${path}\n`);
+  print(`\n${lines} results in ${path}\n`);
 }
 
 /** Those that are over stay as they are. */

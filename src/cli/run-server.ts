@@ -16,6 +16,8 @@ export const OWN_SERVER = [
   "api-key-env",
   "engine",
   "image",
+  "image-dirs",
+  "registries",
   "apptainer",
   "tasks",
 ] as const;

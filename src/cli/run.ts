@@ -1,4 +1,5 @@
 import type { Config } from "../config/settings.ts";
+import { printError } from "../lib/print.ts";
 import { serverAddress } from "./api-client.ts";
 import type { Command } from "./command.ts";
 import { parseFlags, refuseIdle, UsageError, wholeNumber } from "./flags.ts";
@@ -33,6 +34,8 @@ left, keeps what has ended, and exits with 130.
   --api-key-env NAME   variable that holds its key
   --engine KIND        its kind, where it is not to be found out (see backends --help)
   --image IMAGE        of the sandboxes: a name, a path, … (see rolloutd images --help), also where rows name their own
+  --registries LIST, --image-dirs LIST
+                       what rows may name as images, as for \`rolloutd serve\`, such as docker.io
   --apptainer PROGRAM  by default the one on PATH
   --tasks MODULES      with task kinds of your own, for the own service (TypeScript or JavaScript, commas between)
   --config FILE        further settings of the own service as TOML (see serve --help); or by their variables
@@ -94,7 +97,7 @@ for.
       golden: values.golden === true,
     };
     const rows = readRows(path, values["data-source"]).slice(0, limit);
-    for (const warning of rowWarnings(rows)) process.stderr.write(`warning: ${warning}\n`);
+    for (const warning of rowWarnings(rows)) printError(`warning: ${warning}\n`);
     const terms = madeWith(termsOf(plan, path), config);
     const json = values.json === true;
     const out = values.resume ?? values.out ?? `${groups ? "groups" : "rollouts"}-${prefix}.jsonl`;

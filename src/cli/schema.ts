@@ -1,3 +1,4 @@
+import { print } from "../lib/print.ts";
 import { protoText } from "../protocol/trajectory-protobuf.ts";
 import { openApiDocument } from "../server/openapi/document.ts";
 import { type Command, EXIT } from "./command.ts";
@@ -29,9 +30,10 @@ ${Object.entries(SCHEMAS)
   async run(argv) {
     const { positionals } = parseFlags(argv, {});
     refuseExtra(positionals, 1);
-    const schema = SCHEMAS[positionals[0] ?? ""];
+    const name = positionals[0] ?? "";
+    const schema = Object.hasOwn(SCHEMAS, name) ? SCHEMAS[name] : undefined;
     if (!schema) throw new UsageError(`name one of: ${Object.keys(SCHEMAS).join(", ")}`);
-    process.stdout.write(schema.print());
+    print(schema.print());
     return EXIT.done;
   },
 };

@@ -1,3 +1,4 @@
+import { print } from "../lib/print.ts";
 import { createLog } from "../telemetry/log.ts";
 import { type Command, EXIT } from "./command.ts";
 import { parseFlags, refuseExtra, refuseIdle } from "./flags.ts";
@@ -43,7 +44,7 @@ function announce({ url, socket }: Service, asJson: boolean): void {
   const line = asJson
     ? JSON.stringify({ url, socket, pid: process.pid })
     : `rolloutd listens on ${url} and ${socket}`;
-  process.stdout.write(`${line}\n`);
+  print(`${line}\n`);
 }
 
 /** The last two are what Slurm is told to send ahead of a job's end (`--signal=B:USR1@120`). */

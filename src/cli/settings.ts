@@ -10,6 +10,7 @@ import {
   variableOf,
 } from "../config/settings.ts";
 import { ServiceError } from "../errors.ts";
+import { printError } from "../lib/print.ts";
 import { UsageError } from "./flags.ts";
 
 /** The settings as `parseArgs` options, so that every setting is also a flag. */
@@ -39,7 +40,7 @@ function readConfig(values: Record<string, unknown>): Config {
   const names = Object.keys(SETTINGS) as SettingName[];
   const flags = Object.fromEntries(names.map((name) => [name, values[flagOf(name).slice(2)]]));
   for (const [variable, meant] of misspelt(process.env)) {
-    process.stderr.write(`rolloutd: ${variable} is no setting; did you mean ${meant}?\n`);
+    printError(`rolloutd: ${variable} is no setting; did you mean ${meant}?\n`);
   }
   const path = (values.config as string | undefined) ?? (process.env.ROLLOUTD_CONFIG || undefined);
   const file = path === undefined ? undefined : readConfigFile(path);

@@ -1,4 +1,5 @@
 import { rename } from "node:fs/promises";
+import { print } from "../lib/print.ts";
 import { writeModelFolder } from "../simulator/model-folder.ts";
 import { PRESET_NAMES } from "../simulator/presets.ts";
 import { type Simulator, type SimulatorOptions, startSimulator } from "../simulator/simulator.ts";
@@ -97,7 +98,7 @@ async function serve(options: SimulatorOptions, values: SimulateValues): Promise
     }
   }
   const line = values.json ? JSON.stringify({ url, port, model: options.model }) : url;
-  process.stdout.write(`${line}\n`);
+  print(`${line}\n`);
   // SIGTERM is how it is meant to end.
   return (await stopped) === "SIGINT" ? exitOf("SIGINT") : EXIT.done;
 }

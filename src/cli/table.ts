@@ -1,5 +1,9 @@
+import { printable } from "../lib/print.ts";
+
 /** Rows as aligned columns; numbers to the right. */
-export function formatTable(header: string[], rows: string[][]): string {
+export function formatTable(header: string[], given: string[][]): string {
+  // As wide as they are printed.
+  const rows = given.map((row) => row.map(printable));
   const widths = header.map((title, column) =>
     Math.max(title.length, ...rows.map((row) => (row[column] ?? "").length)),
   );

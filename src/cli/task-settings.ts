@@ -10,7 +10,7 @@ export function taskSettings(config: Config): TaskSettings {
     modules: listed(config.tasks ?? "").map((path) => resolve(path)),
     envs: listed(config.task_envs ?? ""),
     network: config.task_network,
-    images: keyedTexts("task_images", config.task_images ?? ""),
+    images: taskImages(config),
     tests: {
       totalMs: config.tests_total_ms,
       memoryBytes: config.test_memory_bytes,
@@ -53,6 +53,11 @@ export function gymServers(config: Config): Record<string, string> {
   return servers;
 }
 
+/** Images by task kind, with fields of rows in braces. @throws ServiceError `invalid_field` */
+export function taskImages(config: Config): Record<string, string> {
+  return keyedTexts("task_images", config.task_images ?? "");
+}
+
 function judgeSettings(config: Config): TaskSettings["judge"] {
   const { judge_url: url, judge_model: model } = config;
   if (url === undefined) return null;
@@ -73,7 +78,7 @@ function urls(field: string, text: string): string[] {
   });
 }
 
-function listed(text: string): string[] {
+export function listed(text: string): string[] {
   return text.split(",").flatMap((part) => part.trim() || []);
 }
 

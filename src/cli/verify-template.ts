@@ -1,6 +1,7 @@
 import { loadTokenModel, type TokenModel } from "../inference/tokens/token-model.ts";
 import { type Verification, verifyCase } from "../inference/tokens/verify.ts";
 import { VERIFY_CASES } from "../inference/tokens/verify-cases.ts";
+import { print } from "../lib/print.ts";
 import { type Command, EXIT } from "./command.ts";
 import { parseFlags, refuseExtra, UsageError } from "./flags.ts";
 import { formatTable } from "./table.ts";
@@ -36,8 +37,8 @@ Exit code 1 when a conversation differs.
     const { template } = values;
     const model = await loadTokenModel(folder, template === undefined ? {} : { template });
     const found = VERIFY_CASES.map((given) => verifyCase(model, given));
-    if (values.json) for (const one of found) console.log(JSON.stringify(one));
-    else process.stdout.write(`${summary(model)}\n${report(found)}`);
+    if (values.json) for (const one of found) print(`${JSON.stringify(one)}\n`);
+    else print(`${summary(model)}\n${report(found)}`);
     return found.some(({ verdict }) => verdict === "differs") ? EXIT.failed : EXIT.done;
   },
 };

@@ -1,4 +1,5 @@
 import manifest from "../../package.json";
+import { print } from "../lib/print.ts";
 import { type Command, EXIT } from "./command.ts";
 import { parseFlags, refuseExtra } from "./flags.ts";
 
@@ -14,7 +15,7 @@ export const versionCommand: Command = {
     const text = values.json
       ? JSON.stringify({ rolloutd: VERSION, bun: Bun.version, platform: process.platform })
       : `rolloutd ${VERSION}`;
-    console.log(text);
+    print(`${text}\n`);
     return EXIT.done;
   },
 };

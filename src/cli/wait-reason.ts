@@ -1,3 +1,4 @@
+import { printError } from "../lib/print.ts";
 import type { BackendView } from "../server/parts.ts";
 import type { ApiClient, StatusView } from "./api-client.ts";
 
@@ -7,10 +8,7 @@ export class WaitReason {
   readonly #say: (line: string) => unknown;
   #said = "";
 
-  constructor(
-    client: ApiClient,
-    say: (line: string) => unknown = (line) => process.stderr.write(line),
-  ) {
+  constructor(client: ApiClient, say: (line: string) => unknown = (line) => printError(line)) {
     this.#client = client;
     this.#say = say;
   }

@@ -1,3 +1,4 @@
+import { draw, print, printable } from "../lib/print.ts";
 import type { ApiClient } from "./api-client.ts";
 import { ServiceTally } from "./service-tally.ts";
 import { type ServiceState, serviceLine, serviceScreen } from "./service-view.ts";
@@ -44,14 +45,14 @@ function redraw(state: ServiceState): void {
     .split("\n")
     .slice(0, Math.max(1, rows - 1));
   const text = shown.map((line) => `${line.slice(0, columns)}\x1b[K\n`).join("");
-  process.stdout.write(`\x1b[H${text}\x1b[J`);
+  draw(process.stdout, `\x1b[H${printable(text)}\x1b[J`);
 }
 
 function lines(): (state: ServiceState) => void {
   let last = "";
   return (state) => {
     const line = serviceLine(state);
-    if (line !== last) process.stdout.write(line);
+    if (line !== last) print(line);
     last = line;
   };
 }

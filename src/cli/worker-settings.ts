@@ -4,6 +4,7 @@ import type { WorkerSettings } from "../pipeline/messages.ts";
 import type { ImageSettings } from "../sandbox/images/images.ts";
 import { whyNoSifMount } from "../sandbox/sif-mount.ts";
 import { imageArgument } from "./image-argument.ts";
+import { imagePolicy } from "./image-policy.ts";
 import { taskSettings } from "./task-settings.ts";
 
 /** What threads are given of the settings. @throws ServiceError `invalid_field` for settings that can't be. */
@@ -49,6 +50,7 @@ export function imageSettings(config: Config): ImageSettings {
     maxBytes: config.image_cache_bytes,
     mountAboveBytes: config.image_mount_bytes ?? (canMount ? config.image_cache_bytes : null),
     apptainer,
+    policy: imagePolicy(config),
   };
 }
 

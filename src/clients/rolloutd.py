@@ -628,6 +628,12 @@ class _Address:
         port = url.port or (443 if tls else 80)
         return _Address(None, url.hostname, port, tls, url.path.rstrip("/"))
 
+    @property
+    def authority(self) -> str:
+        """As the header `Host` has it."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}" if self.port else host
+
     def __str__(self) -> str:
         return self.socket_path or f"{self.host}:{self.port}"
 
@@ -1391,7 +1397,7 @@ class _Stream:
     async def exchange(self, settings: _Settings, request: _Request) -> _Response:
         body = request.body or b""
         lines = [f"{request.method} {settings.target(request)} HTTP/1.1"]
-        lines += [f"Host: {settings.address.host}", f"Content-Length: {len(body)}"]
+        lines += [f"Host: {settings.address.authority}", f"Content-Length: {len(body)}"]
         lines += [f"{name}: {value}" for name, value in settings.headers(request).items()]
         self._writer.write("\r\n".join([*lines, "", ""]).encode("latin-1") + body)
         await self._writer.drain()

@@ -9,7 +9,7 @@ export const API_SETTINGS = {
   token_file: setting(
     path,
     undefined,
-    "file of bearer tokens for the TCP port, 0600, one a line (TOKEN or NAME:TOKEN); read again when it changes",
+    "file of bearer tokens for the TCP port, 0600, one a line (NAME:TOKEN or TOKEN, each of which sees its own rollouts; operator:TOKEN sees and changes all); read again when it changes",
   ),
   allow_anonymous: setting(
     flag,

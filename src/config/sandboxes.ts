@@ -4,6 +4,16 @@ import { bytes, cores, count, flag, folder, ms, path, setting, whole } from "./s
 /** Images and sandboxes. */
 export const SANDBOX_SETTINGS = {
   image: setting(path, undefined, "image for rollouts that name none (see `rolloutd images`)"),
+  registries: setting(
+    z.string(),
+    undefined,
+    "registries that rows and requests may name images of, as docker.io or HOST:PORT, with commas between; HOST+OTHER where tokens or layers lie elsewhere, http://HOST where it has no TLS; by default those of image and task_images alone",
+  ),
+  image_dirs: setting(
+    z.string(),
+    undefined,
+    "folders below which rows and requests may name images by path, with commas between; by default none",
+  ),
   image_cache: setting(
     folder,
     `/var/tmp/rolloutd-images-${process.getuid?.() ?? 0}`,

@@ -11,8 +11,8 @@ export type PauseMode = (typeof PAUSE_MODES)[number];
 
 export type Announced = { version: string; announcedMs: number };
 
-/** A pause, and when whoever made it is taken for gone. */
-export type Pause = { mode: PauseMode; untilMs: number };
+/** A pause, and when whoever made it is taken for gone: so long after it was heard of last; 0 once it has lapsed. */
+export type Pause = { mode: PauseMode; untilMs: number; leaseMs: number };
 
 /** Long enough to save a checkpoint as well; a pause that is to last is made again before. */
 export const PAUSE_LEASE_MS = 3_600_000;
@@ -49,16 +49,22 @@ export class Weights implements Disposable {
   #lapsed = false;
   #timer: Timer | undefined;
 
-  /** A pause outlives a restart: the trainer may still be at it. */
+  /**
+   * A pause outlives a restart: the trainer may still be at it. Its lease begins anew, because nobody could be heard of
+   * meanwhile, and the clock may have been set.
+   */
   constructor({ desk, record, clock, onLapse = () => {} }: WeightsOptions) {
     this.#desk = desk;
     this.#record = record;
     this.#clock = clock;
     this.#announced = record.announced();
     this.#onLapse = onLapse;
-    this.#pause = record.paused();
+    const left = record.paused();
+    this.#pause =
+      left && left.leaseMs > 0 ? { ...left, untilMs: clock.nowMs() + left.leaseMs } : left;
     desk.weightVersion = this.version;
     if (!this.#pause) return;
+    record.setPaused(this.#pause);
     desk.pause(this.#pause.mode);
     this.#await(this.#pause);
   }
@@ -110,7 +116,7 @@ export class Weights implements Disposable {
     signal: AbortSignal,
     leaseMs = PAUSE_LEASE_MS,
   ): Promise<void> {
-    this.#set({ mode, untilMs: this.#clock.nowMs() + leaseMs });
+    this.#set({ mode, untilMs: this.#clock.nowMs() + leaseMs, leaseMs });
     this.#desk.pause(mode);
     if (mode === "keep" || (await this.#desk.quiet(waitMs, signal))) return;
     const message = `${this.#desk.granted} calls still run after ${waitMs} ms; no further ones begin`;
@@ -161,6 +167,8 @@ export class Weights implements Disposable {
 
   #lapse(pause: Pause): void {
     this.#lapsed = true;
+    // Also for the next start, whatever its clock says.
+    this.#record.setPaused({ ...pause, untilMs: 1, leaseMs: 0 });
     this.#desk.reweigh(null);
     this.#desk.resume();
     this.#onLapse(pause);

@@ -5,7 +5,7 @@ import { ServiceError } from "../errors.ts";
 export const NETWORKS = ["loopback", "private", "public"] as const;
 export type Network = (typeof NETWORKS)[number];
 
-const RANGES: Record<"loopback" | "private" | "never", string[]> = {
+const RANGES: Record<"loopback" | "private" | "never" | "global6", string[]> = {
   loopback: ["127.0.0.0/8", "::1/128"],
   private: ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fc00::/7"],
   // Nobody's service lives there, and a cloud's metadata does (169.254.169.254).
@@ -13,21 +13,19 @@ const RANGES: Record<"loopback" | "private" | "never", string[]> = {
     "0.0.0.0/8",
     "169.254.0.0/16",
     "192.0.0.0/24",
+    "192.88.99.0/24",
     "198.18.0.0/15",
     "224.0.0.0/3",
-    "::/128",
-    "64:ff9b::/96",
+    // Teredo and 6to4 carry an IPv4 address, as what lies outside of 2000::/3 may.
+    "2001::/32",
     "2002::/16",
-    "fe80::/10",
-    "fec0::/10",
-    "ff00::/8",
-    // Translates to IPv4 like 64:ff9b::/96, by a network's own choice.
-    "64:ff9b:1::/48",
     // Metadata of clouds beside the usual address: Alibaba's, Amazon's and Google's.
     "100.100.100.200/32",
     "fd00:ec2::254/128",
     "fd20:ce::254/128",
   ],
+  // All that is public in IPv6. The rest is link-local, translated (64:ff9b::/96), or IPv4 in disguise (::a.b.c.d).
+  global6: ["2000::/3"],
 };
 
 const LISTS = Object.fromEntries(
@@ -45,14 +43,26 @@ function blockList(ranges: string[]): BlockList {
 
 /** Where an IP address is; null for one that nothing of ours may be sent to. */
 export function networkOf(address: string): Network | null {
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
-  const plain = mapped ?? address;
-  const version = isIP(plain);
-  if (version === 0 || plain.toLowerCase().startsWith("::ffff:")) return null;
-  const family = version === 6 ? "ipv6" : "ipv4";
+  const version = isIP(address);
+  if (version === 0) return null;
+  // Canonical, so that every way to write a mapped address is one. A zone belongs to link-local addresses alone.
+  const plain = version === 6 ? canonical6(address) : address;
+  if (plain === null) return null;
+  const family = isIP(plain) === 6 ? "ipv6" : "ipv4";
   if (LISTS.never.check(plain, family)) return null;
   if (LISTS.loopback.check(plain, family)) return "loopback";
-  return LISTS.private.check(plain, family) ? "private" : "public";
+  if (LISTS.private.check(plain, family)) return "private";
+  return family === "ipv4" || LISTS.global6.check(plain, family) ? "public" : null;
+}
+
+/** An IPv6 address in its shortest form, or the IPv4 address that it maps; null for one with a zone. */
+function canonical6(address: string): string | null {
+  if (address.includes("%")) return null;
+  const short = new URL(`http://[${address}]`).hostname.slice(1, -1);
+  const [, high, low] = /^::ffff:([\da-f]{1,4}):([\da-f]{1,4})$/.exec(short) ?? [];
+  if (high === undefined || low === undefined) return short;
+  const [a, b] = [Number.parseInt(high, 16), Number.parseInt(low, 16)];
+  return [a >> 8, a & 255, b >> 8, b & 255].join(".");
 }
 
 /**

@@ -1,6 +1,7 @@
 import { ServiceError, toErrorBody } from "../errors.ts";
 import { pause } from "../lib/abortable.ts";
 import { type Line, type LinePosition, readLines } from "../lib/line-page.ts";
+import { whyNotPlain } from "../lib/plain-json.ts";
 import type { BatchRow } from "../store/tables.ts";
 import type { Batches } from "./batches.ts";
 import type { GroupSubmission } from "./group-parts.ts";
@@ -111,9 +112,13 @@ function parseLine(bytes: Uint8Array): { row: unknown } | null {
     throw new ServiceError("bad_json", "the line is not valid UTF-8", { cause: error });
   }
   if (text === "") return null;
+  let row: unknown;
   try {
-    return { row: JSON.parse(text) };
+    row = JSON.parse(text);
   } catch (error) {
     throw new ServiceError("bad_json", "the line is not valid JSON", { cause: error });
   }
+  const why = whyNotPlain(row);
+  if (why !== null) throw new ServiceError("bad_json", `the line ${why}`);
+  return { row };
 }

@@ -1,5 +1,6 @@
 import { type ErrorBody, errorBodyOf, ServiceError } from "../errors.ts";
 import type { Allowance } from "../jobs/allowance.ts";
+import { clientOfBatch, scopeOf, sees } from "../jobs/owner.ts";
 import type { BatchRow } from "../store/tables.ts";
 import { BatchEnds } from "./batch-ends.ts";
 import { addGroups, sourceOf } from "./batch-instances.ts";
@@ -50,7 +51,7 @@ export class Batches {
     return this.#parts.operate(() => {
       const { id, bodySha256, plan, base, client, open } = submission;
       const known = store.batches.byId(id);
-      if (known && known.body_sha256 !== bodySha256) {
+      if (known && (known.body_sha256 !== bodySha256 || !sees(client, clientOfBatch(known)))) {
         const mend = "use a new id for a new batch";
         const message = `batch "${id}" exists with another body`;
         throw new ServiceError("id_conflict", message, { field: "id", mend });
@@ -200,16 +201,25 @@ export class Batches {
     throw new ServiceError("queue_full", message, { mend: "give the rest later" });
   }
 
-  #carrier({ carryFrom, series }: BatchSubmission): BatchRow | null {
-    if (carryFrom !== null)
-      return this.#carry.carrier(this.#find(carryFrom, "carry_from"), "carry_from");
-    const last = series === null ? null : this.#parts.store.batches.lastOfSeries(series);
+  /** What another client has left, and how it calls its series, is nobody else's. */
+  #carrier({ carryFrom, series, client }: BatchSubmission): BatchRow | null {
+    const { batches } = this.#parts.store;
+    if (carryFrom !== null) {
+      const row = this.#find(carryFrom, "carry_from");
+      if (!sees(client, clientOfBatch(row))) throw unknownBatch(carryFrom, "carry_from");
+      return this.#carry.carrier(row, "carry_from");
+    }
+    const last = series === null ? null : batches.lastOfSeries(series, scopeOf(client));
     return last && this.#carry.carrier(last, "series");
   }
 
   #find(id: string, field = "id"): BatchRow {
     const row = this.#parts.store.batches.byId(id);
     if (row) return row;
-    throw new ServiceError("not_found", `there is no batch "${id}"`, { field });
+    throw unknownBatch(id, field);
   }
+}
+
+function unknownBatch(id: string, field: string): ServiceError {
+  return new ServiceError("not_found", `there is no batch "${id}"`, { field });
 }

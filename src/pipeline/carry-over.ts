@@ -13,7 +13,7 @@ export class CarryOver {
 
   constructor(parts: CarryParts) {
     this.#parts = parts;
-    for (const row of parts.store.batches.carrying()) this.expireLater(row);
+    for (const row of parts.store.batches.carrying()) this.expireLater(row, true);
   }
 
   stop(): void {
@@ -42,13 +42,16 @@ export class CarryOver {
     this.#expiries.delete(row.seq);
   }
 
-  /** What no other batch has taken over in time is ended. */
-  expireLater(row: BatchRow): void {
+  /**
+   * What no other batch has taken over in time is ended.
+   *
+   * @param anew the time begins now: while no service ran nobody could take over, and the clock may have been set
+   */
+  expireLater(row: BatchRow, anew = false): void {
     const { settings, clock, operate, store } = this.#parts;
     const limitMs = settings.carryLimitMs;
     const leftMs = (row.finished_ms ?? 0) + limitMs - clock.nowMs();
-    // Before a restart the clock may have been ahead.
-    const inMs = Math.min(limitMs, Math.max(0, leftMs));
+    const inMs = anew ? limitMs : Math.min(limitMs, Math.max(0, leftMs));
     const expire = () => {
       this.#expiries.delete(row.seq);
       operate(() => this.drop(row, "ended"));

@@ -1,6 +1,7 @@
 import { type ErrorBody, errorBodyOf, ServiceError } from "../errors.ts";
 import { begin, decide, type GroupState, isInformative, settle } from "../jobs/group.ts";
 import { memberEnd, toMember } from "../jobs/members.ts";
+import { clientOfGroup, sees } from "../jobs/owner.ts";
 import type { GroupChange } from "../store/group-store.ts";
 import type { GroupRow } from "../store/tables.ts";
 import { freeId } from "./free-id.ts";
@@ -76,7 +77,8 @@ export class Groups {
     return this.#parts.operate(() => {
       const { id, bodySha256, plan } = submission;
       const known = store.groups.byId(id);
-      if (known && known.body_sha256 !== bodySha256) {
+      const { client = "" } = submission.template.row;
+      if (known && (known.body_sha256 !== bodySha256 || !sees(client, clientOfGroup(known)))) {
         const mend = "use a new id for a new group";
         const message = `group "${id}" exists with another body`;
         throw new ServiceError("id_conflict", message, { field: "id", mend });

@@ -1,5 +1,7 @@
 import { ServiceError } from "../errors.ts";
 import { createJob, type Job } from "../jobs/job.ts";
+import { sees } from "../jobs/owner.ts";
+import type { SubmittedBody } from "../store/job-table.ts";
 import type { NewJobRow } from "../store/new-jobs.ts";
 import type { Accepted, SchedulerParts, Submission } from "./parts.ts";
 
@@ -20,8 +22,8 @@ type Request = {
   reject(error: unknown): void;
 };
 
-/** Digests of bodies by the ids that clients chose. */
-type Bodies = Map<string, string>;
+/** By the ids that clients chose. */
+type Bodies = Map<string, SubmittedBody>;
 
 /** What is taken on, and what is refused; `insert` inside a tick only. */
 export class Intake {
@@ -118,7 +120,8 @@ export class Intake {
   /** @param bodies of what is taken on before in the same tick, and not written yet, as are `ahead` jobs */
   #admit(submissions: Submission[], bodies: Bodies, ahead: number): Set<Submission> {
     const own: Bodies = new Map();
-    const known = (id: string) => own.get(id) ?? bodies.get(id) ?? this.#parts.store.bodyOf(id);
+    const known = (id: string) =>
+      own.get(id) ?? bodies.get(id) ?? this.#parts.store.submissionOf(id);
     const fresh = newAmong(submissions, known, own);
     this.expectRoom(fresh.size + ahead);
     for (const [id, body] of own) bodies.set(id, body);
@@ -141,7 +144,7 @@ export class Intake {
  */
 function newAmong(
   submissions: Submission[],
-  knownBody: (id: string) => string | null,
+  knownBody: (id: string) => SubmittedBody | null,
   own: Bodies,
 ): Set<Submission> {
   const fresh = new Set<Submission>();
@@ -152,14 +155,16 @@ function newAmong(
     }
     const { id } = submission.job;
     const known = knownBody(id);
+    const { bodySha256: sha256, client = "" } = submission.row;
     if (known === null) fresh.add(submission);
-    else if (known !== submission.row.bodySha256) {
+    // Another client's is told like another body, and nothing of it.
+    else if (known.sha256 !== sha256 || !sees(client, known.client)) {
       throw new ServiceError("id_conflict", `rollout "${id}" exists with another body`, {
         field: submission.place ? `${submission.place}.id` : "id",
         mend: "use a new id for a new rollout",
       });
     }
-    own.set(id, submission.row.bodySha256);
+    own.set(id, known ?? { sha256, client });
   }
   return fresh;
 }

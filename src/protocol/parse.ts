@@ -11,7 +11,10 @@ import { fieldPath } from "../lib/field-path.ts";
 export function parseBody<S extends z.ZodType>(schema: S, value: unknown): z.output<S> {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
-  const issue = parsed.error.issues[0];
+  const { issues } = parsed.error;
+  // Of a field that is misspelt both are told: that it is unknown says more than that the other is missing.
+  const issue =
+    issues.find(({ code, path }) => code === "unrecognized_keys" && !path.length) ?? issues[0];
   if (issue?.code === "unrecognized_keys") {
     const field = fieldPath([...issue.path, issue.keys[0] ?? ""]);
     const mend = "remove it, or correct its spelling";

@@ -1,26 +1,41 @@
 import { z } from "zod";
 import { STATES } from "../jobs/job.ts";
-import { labelQuery, labelsSchema } from "./labels.ts";
+import { labelQuery, someLabels } from "./labels.ts";
 import { rolloutIdSchema } from "./rollout.ts";
 import { trajectoryQuery } from "./trajectory-view.ts";
 
 /** The longest that a request may wait for a job. Units: milliseconds. */
 const MAX_WAIT_MS = 600_000;
 
-export const waitMs = z.coerce.number().int().min(0).max(MAX_WAIT_MS).default(0);
-export const cursor = z.coerce.number().int().min(0);
+/** A whole number in a query, in digits: `Number("")` is 0, and would be a filter that nobody has written. */
+export function wholeQuery(min: number, max: number = Number.MAX_SAFE_INTEGER) {
+  const most = max === Number.MAX_SAFE_INTEGER ? "" : ` and at most ${max}`;
+  const error = `must be a whole number of at least ${min}${most}`;
+  return z
+    .string()
+    .regex(/^\d{1,16}$/, error)
+    .meta({ type: "integer" })
+    .transform(Number)
+    .pipe(z.int({ error }).min(min, error).max(max, error));
+}
+
+export const waitMs = wholeQuery(0, MAX_WAIT_MS).default(0);
+export const cursor = wholeQuery(0);
 
 /** How many entries a page has. */
 export function pageLimit(most: number, fallback: number) {
-  return z.coerce.number().int().min(1).max(most).default(fallback);
+  return wholeQuery(1, most).default(fallback);
 }
 
 /** Several of `values`, with commas between. */
 export function anyOf<const T extends readonly string[]>(values: T) {
-  return z
-    .string()
-    .transform((text) => text.split(","))
-    .pipe(z.array(z.enum(values)));
+  return z.string().transform((text, context): T[number][] => {
+    const given = text.split(",");
+    if (given.every((each) => values.includes(each))) return given;
+    const message = `must be of ${values.join(", ")}, with commas between several`;
+    context.addIssue({ code: "custom", message });
+    return z.NEVER;
+  });
 }
 
 const states = anyOf(STATES);
@@ -68,5 +83,5 @@ export const eventsQuery = z.strictObject({
 
 export const renewSchema = z.union([
   z.strictObject({ ids: z.array(rolloutIdSchema).min(1).max(10_000) }),
-  z.strictObject({ labels: labelsSchema }),
+  z.strictObject({ labels: someLabels }),
 ]);

@@ -109,9 +109,9 @@ export const imageSchema = z
   .string()
   .max(4096)
   .regex(
-    /^([A-Za-z0-9][A-Za-z0-9._-]{0,127}|\/.*|(docker|oci)-archive:\/.+|(docker|oras|library):\/\/[^\s/-]\S*)$/,
+    /^([A-Za-z0-9][A-Za-z0-9._-]{0,127}|\/.*|(docker|oci)-archive:\/.+|(docker|oras):\/\/[^\s/-]\S*)$/,
     "must be a name, an absolute path, docker-archive:/PATH, oci-archive:/PATH, or a reference " +
-      "that begins with docker://, oras:// or library://",
+      "that begins with docker:// or oras://",
   );
 
 export const rolloutRequestSchema = z.strictObject({

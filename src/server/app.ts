@@ -1,7 +1,9 @@
 import { Hono } from "hono";
 import { errorResponse } from "./error-response.ts";
 import { answerUnrouted } from "./methods.ts";
+import { OPERATIONS } from "./openapi/operations.ts";
 import type { ServerEnv, ServerParts } from "./parts.ts";
+import { noQuery, readQuery } from "./query.ts";
 import { backendRoutes } from "./routes/backends.ts";
 import { batchRoutes } from "./routes/batches.ts";
 import { docRoutes } from "./routes/docs.ts";
@@ -19,6 +21,7 @@ import { weightRoutes } from "./routes/weights.ts";
 /** All routes, the same over TCP and the Unix socket. Every error leaves as `{"error": ErrorBody}`. */
 export function createApp(parts: ServerParts): Hono<ServerEnv> {
   const app = new Hono<ServerEnv>();
+  for (const { route, query } of OPERATIONS) if (!query) takesNoQuery(app, route);
   app.route("/", healthRoutes(parts));
   app.route("/", docRoutes(parts));
   app.route("/v1/rollouts", submitRoutes(parts));
@@ -35,4 +38,12 @@ export function createApp(parts: ServerParts): Hono<ServerEnv> {
   app.notFound((c) => answerUnrouted(app, c.req.method, c.req.path));
   app.onError((error) => errorResponse(error));
   return app;
+}
+
+function takesNoQuery(app: Hono<ServerEnv>, route: string): void {
+  const [method = "", path = ""] = route.split(" ");
+  app.on(method, path.replace(/\{(\w+)\}/g, ":$1"), async (c, next) => {
+    readQuery(c, noQuery);
+    await next();
+  });
 }

@@ -1,8 +1,10 @@
 import { ServiceError } from "../errors.ts";
 
-/** JSON by its names; text, and what curl and the like say of any text. Without a type it is taken for JSON, too. */
-const JSON_TEXT =
-  /^(application\/([\w.+-]+\+)?json|text\/[\w.+-]+|application\/x-www-form-urlencoded)$/i;
+/**
+ * JSON by its names alone. Text, forms and a body without a type are what a web page may send to any address without
+ * being asked (CORS), and so they are nobody's JSON.
+ */
+const JSON_TYPE = /^application\/([\w.+-]+\+)?json$/i;
 const MEND = "send plain JSON (content-type: application/json), not compressed";
 
 /**
@@ -12,7 +14,7 @@ const MEND = "send plain JSON (content-type: application/json), not compressed";
  */
 export function expectJsonBody(headers: Headers): void {
   const type = headers.get("content-type")?.split(";", 1)[0]?.trim();
-  if (type && !JSON_TEXT.test(type)) throw refused("content-type", type);
+  if (!type || !JSON_TYPE.test(type)) throw refused("content-type", type || "(none)");
   const coding = headers.get("content-encoding")?.trim();
   if (coding && coding.toLowerCase() !== "identity") throw refused("content-encoding", coding);
 }

@@ -1,9 +1,13 @@
 import { ServiceError } from "../errors.ts";
-import { isDeeper, MAX_JSON_DEPTH } from "../lib/is-deeper.ts";
+import { whyTooComplex } from "../lib/json-bounds.ts";
+import { whyNotPlain } from "../lib/plain-json.ts";
 import { expectJsonBody } from "./body-type.ts";
 
 /** Of the greatest size, that are on their way at once; a client that sends slowly holds what it has declared. */
 const BODIES_AT_ONCE = 16;
+
+/** A shorter body can't cost much, whatever is in it. */
+const SCANNED_BYTES = 128 * 1024;
 
 /** Of the bodies that are read just now, in all of the process: its memory is one. */
 let expectedBytes = 0;
@@ -14,10 +18,8 @@ const UTF8 = new TextDecoder("utf-8", { fatal: true });
 export async function readJson(request: Request, maxBytes: number): Promise<unknown> {
   expectJsonBody(request.headers);
   const body = parseJson(await readText(request, maxBytes));
-  if (isDeeper(body)) {
-    const message = `the body has more than ${MAX_JSON_DEPTH} lists and objects within each other`;
-    throw new ServiceError("bad_json", message, { field: "body" });
-  }
+  const why = whyNotPlain(body);
+  if (why !== null) throw new ServiceError("bad_json", `the body ${why}`, { field: "body" });
   return body;
 }
 
@@ -38,6 +40,8 @@ async function readText(request: Request, maxBytes: number): Promise<string> {
   room.take(Number(declared ?? 0));
   const bytes = await (declared === null ? readStream(request, maxBytes, room) : request.bytes());
   if (bytes.byteLength > maxBytes) throw tooLarge(maxBytes);
+  const why = bytes.byteLength > SCANNED_BYTES ? whyTooComplex(bytes) : null;
+  if (why !== null) throw new ServiceError("bad_json", `the body ${why}`, { field: "body" });
   try {
     return UTF8.decode(bytes);
   } catch (error) {

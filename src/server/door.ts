@@ -1,44 +1,67 @@
 import { isIP } from "node:net";
 import { ServiceError } from "../errors.ts";
+import { clientOfToken } from "../jobs/owner.ts";
 import { networkOf } from "../lib/network.ts";
 import type { TokenFile } from "./tokens.ts";
 
 /** Probes of a load balancer carry no token, and are told nothing. */
 const OPEN_PATHS = ["/healthz", "/readyz"];
 
-/** Who may come in by TCP; see `Address`. */
-type Door = { tokens: TokenFile | null; anonymous: boolean };
+/** Exactly one host: two `Host` headers arrive as one with a comma, and neither is to be believed. */
+const HOST = /^(\[[\da-f:.]+\]|[\w.-]+)(:\d{1,5})?$/i;
+
+/** Who may come in; see `Address`. The Unix socket has neither tokens nor strangers. */
+export type Door = { tokens: TokenFile | null; anonymous: boolean };
+
+export const SOCKET_DOOR: Door = { tokens: null, anonymous: false };
 
 /**
- * Lets a request of the TCP port in and says whose it is: the name of its token, or its address.
+ * Lets a request in and says whose it is: the name of its token, or `from` where it comes from. TCP and the Unix
+ * socket have one rule, because a tunnel (`ssh -L PORT:…/rolloutd.sock`) makes a port of the socket.
  *
- * @throws ServiceError `unauthorized`, `foreign_origin`
+ * @throws ServiceError `invalid_field`, `unauthorized`, `foreign_origin`
  */
-export function admitTcp(request: Request, address: string, { tokens, anonymous }: Door): string {
+export function admit(request: Request, from: string, { tokens, anonymous }: Door): string {
+  const host = request.headers.get("host");
+  if (host !== null && !HOST.test(host)) throw noHost();
+  const url = new URL(request.url);
+  refuseForeignPage(request.headers, url);
   if (tokens === null) {
-    refuseForeignPage(request, anonymous);
-    return address;
+    if (!anonymous) refuseForeignName(url.hostname);
+    return from;
   }
   const name = tokens.nameOf(request.headers.get("authorization"));
-  if (name !== null) return `token:${name}`;
-  if (OPEN_PATHS.includes(new URL(request.url).pathname)) return address;
+  if (name !== null) return clientOfToken(name);
+  if (OPEN_PATHS.includes(url.pathname)) return from;
   const mend = "send `Authorization: Bearer TOKEN` with a token of the server's --token-file";
   throw new ServiceError("unauthorized", "this port needs a token", { mend });
 }
 
-/** Without a token the port trusts this machine, but not the web pages that its browsers show. */
-function refuseForeignPage(request: Request, anonymous: boolean): void {
-  const host = new URL(request.url).hostname.replace(/^\[|\]$/g, "");
-  const origin = request.headers.get("origin");
-  const ours =
-    anonymous || host === "localhost" || (isIP(host) !== 0 && networkOf(host) === "loopback");
-  const sameOrigin = origin === null || origin === new URL(request.url).origin;
-  if (ours && sameOrigin) return;
+/** Browsers tell the page that asks: with `Origin` what changes something, with `Sec-Fetch-Site` everything. */
+function refuseForeignPage(headers: Headers, url: URL): void {
+  const origin = headers.get("origin");
+  const site = headers.get("sec-fetch-site");
+  const isForeign = origin !== null && origin !== url.origin;
+  if (!isForeign && (site === null || site === "same-origin" || site === "none")) return;
+  const page = isForeign ? `a page of ${origin.slice(0, 200)}` : "a page of another site";
+  const mend = "call this from a program, or open its address in the browser itself";
+  throw new ServiceError("foreign_origin", `${page} may not call this`, { mend });
+}
+
+/** A name that a foreign DNS server gives to this machine makes its page's requests look like our own. */
+function refuseForeignName(hostname: string): void {
+  const host = hostname.replace(/^\[|\]$/g, "");
+  if (host === "localhost" || (isIP(host) !== 0 && networkOf(host) === "loopback")) return;
   const mend = "use http://127.0.0.1 or http://localhost, or start the server with --token-file";
-  const message = ours
-    ? `a page of ${origin} may not call this`
-    : `"${host}" is no name of this port`;
-  throw new ServiceError("foreign_origin", message, { mend });
+  throw new ServiceError("foreign_origin", `"${host}" is no name of this service`, { mend });
+}
+
+export function noHost(): ServiceError {
+  const message = "the host that the request names makes no address with its path";
+  return new ServiceError("invalid_field", message, {
+    field: "host",
+    mend: "send one Host header with a name or an address, and a port if any",
+  });
 }
 
 /** @throws ServiceError `invalid_field` for an address that others reach, without a token */

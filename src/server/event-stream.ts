@@ -101,9 +101,8 @@ export class EventStream {
 
   /** What there is to tell now, as text of the protocol. */
   #next(): string {
-    const live = this.#live.map(
-      (event) => `event: ${event.state}\ndata: ${JSON.stringify(event)}\n\n`,
-    );
+    const own = this.#live.filter(({ id }) => this.#isOwn(id));
+    const live = own.map((event) => `event: ${event.state}\ndata: ${JSON.stringify(event)}\n\n`);
     this.#live = [];
     const filter = { ...this.#filter, after: this.#after, limit: PAGE, order: "finished" as const };
     const { rows, next, more } = this.#parts.store.list(filter);
@@ -121,11 +120,19 @@ export class EventStream {
     if (this.#groupsAfter === null) return [];
     const events = this.#parts.store.groupEvents.after(this.#groupsAfter, PAGE);
     this.#more ||= events.length === PAGE;
-    return events.map((event) => {
+    return events.flatMap((event) => {
       this.#groupsAfter = event.ordinal;
+      const { client } = this.#filter;
+      if (client !== undefined && event.client !== client) return [];
       const data = JSON.stringify(viewGroupEvent(event));
-      return `id: ${this.#id(this.#after)}\nevent: ${event.event}\ndata: ${data}\n\n`;
+      return [`id: ${this.#id(this.#after)}\nevent: ${event.event}\ndata: ${data}\n\n`];
     });
+  }
+
+  /** Of a live event, which tells no owner. */
+  #isOwn(id: string): boolean {
+    const { client } = this.#filter;
+    return client === undefined || this.#parts.store.jobById(id)?.client === client;
   }
 
   #id(after: number | null): string {

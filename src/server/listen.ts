@@ -4,7 +4,7 @@ import { isIP } from "node:net";
 import type { Hono } from "hono";
 import { ServiceError } from "../errors.ts";
 import { atMost } from "../lib/abortable.ts";
-import { admitTcp, checkAddress } from "./door.ts";
+import { admit, checkAddress, type Door, noHost, SOCKET_DOOR } from "./door.ts";
 import { errorResponse } from "./error-response.ts";
 import type { ServerEnv } from "./parts.ts";
 import type { TokenFile } from "./tokens.ts";
@@ -48,14 +48,15 @@ const STOP_MS = 5000;
 export async function listen(app: Hono<ServerEnv>, address: Address): Promise<Listening> {
   const { host, port, socket, tls, idleTimeoutS = IDLE_TIMEOUT_S, stopMs = STOP_MS } = address;
   checkAddress(address);
-  const serving = (clientOf: (request: Request, from: string) => string) => ({
+  const serving = (door: Door) => ({
     // The routes bound a body themselves, to answer with a typed error.
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     async fetch(request: Request, server: Bun.Server<undefined>) {
       try {
         if (server.pendingRequests > address.maxRequests) throw tooManyRequests();
         const named = withHost(request);
-        const client = clientOf(named, server.requestIP(request)?.address ?? "unknown");
+        const peer = server.requestIP(request)?.address ?? "unknown";
+        const client = admit(named, door === SOCKET_DOOR ? "socket" : peer, door);
         let kept = false;
         const keepOpen = () => {
           kept = true;
@@ -77,7 +78,7 @@ export async function listen(app: Hono<ServerEnv>, address: Address): Promise<Li
   let unix: Bun.Server<undefined>;
   try {
     // `server.timeout` has no effect here, so a long poll would be cut. Only this user can open the socket.
-    const local = serving(() => "socket");
+    const local = serving(SOCKET_DOOR);
     unix = Bun.serve({ ...local, unix: socket, idleTimeout: 0 } as typeof local & {
       unix: string;
     });
@@ -88,8 +89,13 @@ export async function listen(app: Hono<ServerEnv>, address: Address): Promise<Li
   let tcp: Bun.Server<undefined>;
   try {
     const secured = tls ? { tls } : {};
-    const door = serving((request, from) => admitTcp(request, from, address));
-    tcp = Bun.serve({ ...door, ...secured, hostname: host, port, idleTimeout: idleTimeoutS });
+    tcp = Bun.serve({
+      ...serving(address),
+      ...secured,
+      hostname: host,
+      port,
+      idleTimeout: idleTimeoutS,
+    });
   } catch (error) {
     await unix.stop(true);
     throw addressError(error, host, port);
@@ -121,8 +127,7 @@ function withHost(request: Request): Request {
   if (url.startsWith("/") && !request.headers.get("host")) {
     return new Request(`http://localhost${url}`, request);
   }
-  const message = "the host that the request names makes no address with its path";
-  throw new ServiceError("invalid_field", message, { field: "host" });
+  throw noHost();
 }
 
 /** One that goes on as long as its reader takes it, and looks after that itself. */

@@ -3,14 +3,17 @@ import { readFileSync, statSync } from "node:fs";
 import { ServiceError } from "../errors.ts";
 
 const MIN_TOKEN_LENGTH = 16;
+const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 /** How long a changed file may go unnoticed. Units: milliseconds. */
 const LOOK_AGAIN_MS = 1000;
 
 type Token = { name: string; digest: Buffer };
 
 /**
- * The tokens that open the TCP port: one a line, `TOKEN` or `NAME:TOKEN`. The file is looked at again when it
- * changes, so tokens are rotated without a restart: add the new one, move clients over, remove the old one.
+ * The tokens that open the TCP port: one a line, `TOKEN`, `NAME:TOKEN` or `operator:TOKEN`. Tokens of one name are one
+ * client, which sees its own rollouts alone; one without a name is a client by itself. The operator's see and change
+ * everything. The file is looked at again when it changes, so tokens are rotated without a restart: add the new one
+ * under the same name, move clients over, remove the old one.
  */
 export class TokenFile {
   readonly #path: string;
@@ -62,7 +65,11 @@ function stampOf(path: string): string {
     const { ino, size, mtimeMs } = statSync(path);
     return `${ino} ${size} ${mtimeMs}`;
   } catch (cause) {
-    throw refusal(`there is no file ${path}`, `umask 077; openssl rand -hex 32 > ${path}`, cause);
+    throw refusal(
+      `there is no file ${path}`,
+      `umask 077; echo operator:$(openssl rand -hex 32) > ${path}`,
+      cause,
+    );
   }
 }
 
@@ -72,16 +79,31 @@ function readTokens(path: string): Token[] {
     const text = line.trim();
     if (text === "" || text.startsWith("#")) return [];
     const colon = text.indexOf(":");
-    const [name, token] =
-      colon === -1 ? [`token-${index + 1}`, text] : [text.slice(0, colon), text.slice(colon + 1)];
-    if (token.length >= MIN_TOKEN_LENGTH && !/\s/.test(token)) {
-      return [{ name, digest: digestOf(token) }];
+    const token = text.slice(colon + 1);
+    const digest = digestOf(token);
+    // By itself and not by its line, or a line that goes would hand its rollouts on.
+    const name =
+      colon === -1 ? `token-${digest.toString("hex").slice(0, 12)}` : text.slice(0, colon);
+    const where = `line ${index + 1} of ${path}`;
+    if (token.length < MIN_TOKEN_LENGTH || /\s/.test(token)) {
+      const mend = `use at least ${MIN_TOKEN_LENGTH} characters: openssl rand -hex 32`;
+      throw refusal(`${where} is no token`, mend);
     }
-    const message = `line ${index + 1} of ${path} is no token`;
-    throw refusal(message, `use at least ${MIN_TOKEN_LENGTH} characters: openssl rand -hex 32`);
+    if (!NAME.test(name)) {
+      throw refusal(`${where} has no name before its colon`, "use 1-64 of A-Z a-z 0-9 . _ -");
+    }
+    return [{ name, digest }];
   });
+  const owners = new Map<string, string>();
+  for (const { name, digest } of tokens) {
+    const key = digest.toString("hex");
+    const other = owners.get(key) ?? name;
+    if (other !== name)
+      throw refusal(`${path} has one token for ${other} and ${name}`, "give each its own");
+    owners.set(key, name);
+  }
   if (tokens.length > 0) return tokens;
-  throw refusal(`${path} has no token`, `openssl rand -hex 32 >> ${path}`);
+  throw refusal(`${path} has no token`, `echo operator:$(openssl rand -hex 32) >> ${path}`);
 }
 
 function readPrivate(path: string): string {

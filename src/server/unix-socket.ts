@@ -1,6 +1,7 @@
 import { lstatSync, type Stats, statSync, unlinkSync } from "node:fs";
 import { dirname } from "node:path";
 import { ServiceError } from "../errors.ts";
+import { foreignLink } from "../lib/private-folder.ts";
 
 /** The kernel's limit for the path of a Unix socket. Units: bytes. */
 const MAX_SOCKET_PATH = 107;
@@ -37,6 +38,11 @@ export function checkSocketPath(path: string): void {
 }
 
 function checkFolder(folder: string): void {
+  const link = foreignLink(folder);
+  if (link !== null) {
+    const message = `the socket's folder ${folder} ${link.why}`;
+    throw new ServiceError("data_dir_unusable", message, link.mend ? { mend: link.mend } : {});
+  }
   const there = statSync(folder, { throwIfNoEntry: false });
   const isOurs = there?.uid === process.getuid?.();
   if (there?.isDirectory() && isOurs && (there.mode & 0o077) === 0) return;

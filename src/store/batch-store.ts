@@ -16,6 +16,8 @@ import type { BunSQLiteDatabase } from "drizzle-orm/bun-sqlite";
 import type { ErrorBody } from "../errors.ts";
 import type { BatchState } from "../jobs/batch.ts";
 import type { GroupState } from "../jobs/group.ts";
+import { clientOfToken, OPERATOR } from "../jobs/owner.ts";
+import { BATCH_CLIENT } from "./owners.ts";
 import { type BatchRow, batches, type GroupRow, groups, jobs } from "./tables.ts";
 
 export type NewBatch = Pick<
@@ -26,6 +28,8 @@ export type NewBatch = Pick<
 export type BatchChange = Partial<
   Pick<BatchRow, "state" | "closed" | "source" | "finished_ms" | "error">
 >;
+
+export type BatchFilter = { states?: BatchState[]; client?: string; limit: number; after: number };
 
 /** A rollout of a batch, for what is said about lengths. */
 export type BatchLength = {
@@ -72,10 +76,16 @@ export class BatchStore {
     return this.#db.select().from(batches).where(eq(batches.seq, seq)).get() ?? null;
   }
 
-  /** The batch of a series that was begun last. */
-  lastOfSeries(series: string): BatchRow | null {
+  /** The batch of an owner's series that was begun last. @param scope as `scopeOf` has it */
+  lastOfSeries(series: string, scope: string | null): BatchRow | null {
     const { seq } = batches;
-    const last = this.#db.select().from(batches).where(eq(batches.series, series));
+    const client = sql.raw(BATCH_CLIENT);
+    const unscoped = sql`(${client} NOT LIKE 'token:%' OR ${client} = ${clientOfToken(OPERATOR)})`;
+    const own = scope === null ? unscoped : sql`${client} = ${scope}`;
+    const last = this.#db
+      .select()
+      .from(batches)
+      .where(and(eq(batches.series, series), own));
     return last.orderBy(desc(seq)).limit(1).get() ?? null;
   }
 
@@ -84,9 +94,10 @@ export class BatchStore {
     return this.#db.select().from(batches).where(unfinished).orderBy(asc(batches.seq)).all();
   }
 
-  list({ states, limit, after }: { states?: BatchState[]; limit: number; after: number }) {
+  list({ states, client, limit, after }: BatchFilter) {
     const conditions: SQL[] = [gt(batches.seq, after)];
     if (states) conditions.push(inArray(batches.state, states));
+    if (client !== undefined) conditions.push(sql`${sql.raw(BATCH_CLIENT)} = ${client}`);
     return this.#db
       .select()
       .from(batches)

@@ -1,6 +1,7 @@
 import type { Database } from "bun:sqlite";
 import type { BatchState } from "../jobs/batch.ts";
 import type { GroupState } from "../jobs/group.ts";
+import { BATCH_CLIENT, GROUP_CLIENT } from "./owners.ts";
 import type { BatchRow, GroupRow } from "./tables.ts";
 
 /** Readers that fall further behind miss what is older. */
@@ -17,12 +18,14 @@ export type GroupEvent = {
   informative: number | null;
   delivered: number | null;
   error: string | null;
+  client: string | null;
 };
 
 const AFTER = `
   SELECT ordinal, event, coalesce(groups.id, batches.id) AS id,
     coalesce(groups.state, batches.state) AS state, owners.id AS batch,
-    groups.informative, groups.delivered, coalesce(groups.error, batches.error) AS error
+    groups.informative, groups.delivered, coalesce(groups.error, batches.error) AS error,
+    coalesce(${GROUP_CLIENT}, ${BATCH_CLIENT}) AS client
   FROM group_events
     LEFT JOIN groups ON groups.seq = group_events.group_seq
     LEFT JOIN batches AS owners ON owners.seq = groups.batch_seq

@@ -1,6 +1,7 @@
 import { and, asc, eq, getTableColumns, gt, inArray, isNull, type SQL, sql } from "drizzle-orm";
 import type { BunSQLiteDatabase } from "drizzle-orm/bun-sqlite";
 import type { GroupState } from "../jobs/group.ts";
+import { GROUP_CLIENT } from "./owners.ts";
 import { type GroupRow, groups, type JobRow, jobBodies, jobs } from "./tables.ts";
 
 export type NewGroup = {
@@ -29,7 +30,7 @@ export type GroupChange = Partial<
   >
 >;
 
-export type GroupFilter = { states?: GroupState[]; limit: number; after: number };
+export type GroupFilter = { states?: GroupState[]; client?: string; limit: number; after: number };
 
 /** The groups of the job table. A part of the store: same connection, same transactions. */
 export class GroupStore {
@@ -88,9 +89,10 @@ export class GroupStore {
     return this.#db.select().from(groups).where(unfinished).orderBy(asc(groups.seq)).all();
   }
 
-  list({ states, limit, after }: GroupFilter): GroupRow[] {
+  list({ states, client, limit, after }: GroupFilter): GroupRow[] {
     const conditions: SQL[] = [gt(groups.seq, after)];
     if (states) conditions.push(inArray(groups.state, states));
+    if (client !== undefined) conditions.push(sql`${sql.raw(GROUP_CLIENT)} = ${client}`);
     return this.#db
       .select()
       .from(groups)

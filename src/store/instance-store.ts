@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, gte, lte, type SQL, sql } from "drizzle-orm";
+import { and, asc, eq, gt, gte, lt, lte, type SQL, sql } from "drizzle-orm";
 import type { BunSQLiteDatabase } from "drizzle-orm/bun-sqlite";
 import { type InstanceRow, instances } from "./tables.ts";
 
@@ -19,6 +19,8 @@ export type InstanceFilter = {
   minRollouts?: number;
   /** Keys behind this one. */
   after: string;
+  /** How the keys of one owner begin; none for everybody's. */
+  prefix: string;
   limit: number;
 };
 
@@ -63,6 +65,10 @@ export class InstanceStore {
 
   list(filter: InstanceFilter): InstanceRow[] {
     const conditions: SQL[] = [gt(instances.key, filter.after)];
+    // What follows "/" in the order of text is "0".
+    if (filter.prefix !== "") {
+      conditions.push(lt(instances.key, filter.prefix.replace(/\/$/, "0")));
+    }
     if (filter.dataSource !== undefined) {
       conditions.push(eq(instances.data_source, filter.dataSource));
     }

@@ -11,6 +11,8 @@ type Counts = Record<Stage, { pending: number; active: number }>;
  */
 export class JobCounts {
   readonly #count;
+  readonly #ready;
+  readonly #delayed;
   /** Null before the first look, and when the table may have gone back. */
   #counts: Counts | null = null;
 
@@ -19,6 +21,13 @@ export class JobCounts {
       `SELECT stage, state, count(*) AS count FROM jobs INDEXED BY jobs_unfinished
        WHERE finished_ms IS NULL GROUP BY stage, state`,
     );
+    const ofOne = (index: string, terms: string) =>
+      db.query<{ count: number }, [string, string]>(
+        `SELECT count(*) AS count FROM jobs INDEXED BY ${index}
+         WHERE state = 'pending' AND ${terms} AND stage = ? AND client = ?`,
+      );
+    this.#ready = ofOne("jobs_claimable", "not_before_ms IS NULL");
+    this.#delayed = ofOne("jobs_delayed", "not_before_ms IS NOT NULL");
   }
 
   list(): JobCount[] {
@@ -36,6 +45,15 @@ export class JobCounts {
     const { init, run, eval: evaluation } = this.#known();
     const waiting = init.pending + run.pending + evaluation.pending;
     return waiting + init.active + run.active + evaluation.active;
+  }
+
+  /** Those of one client that wait. Walks no other's. */
+  pendingOf(client: string): JobCount[] {
+    return STAGES.map((stage) => {
+      const ready = this.#ready.get(stage, client)?.count ?? 0;
+      const delayed = this.#delayed.get(stage, client)?.count ?? 0;
+      return { stage, state: "pending", count: ready + delayed };
+    });
   }
 
   /** Those that wait for a stage, whatever for. */

@@ -16,6 +16,9 @@ export type JobResult = {
   verdict?: Verdict;
 };
 
+/** The digest of a body, and who sent it. */
+export type SubmittedBody = { sha256: string; client: string };
+
 /**
  * A `JobRow`, as all statements that give one begin. What they are looked up by is `(SELECT ?)` and not `?`: SQLite
  * here has STAT4, and prepares a join or a range anew for each value that its plan could depend on.
@@ -61,9 +64,9 @@ export class JobTable {
     return this.#statements.tokens.get(id)?.sampled_tokens ?? null;
   }
 
-  /** The digest of what a job was submitted with; null where there is none of that id. */
-  bodyOf(id: string): string | null {
-    return this.#statements.bodyOf.get(id)?.body_sha256 ?? null;
+  /** What a job was submitted with, and by whom; null where there is none of that id. */
+  submissionOf(id: string): SubmittedBody | null {
+    return this.#statements.submissionOf.get(id);
   }
 
   /** Returns their `seq`s, which follow each other. */
@@ -126,8 +129,8 @@ function prepare(db: Database) {
     byId: db.query<JobRow, [string]>(`${SELECT_JOB} WHERE id = (SELECT ?)`),
     workById: db.query<WorkRow, [string]>(`${SELECT_WORK} WHERE id = (SELECT ?)`),
     bySeq: db.query<JobRow, [number]>(`${SELECT_JOB} WHERE seq = (SELECT ?)`),
-    bodyOf: db.query<{ body_sha256: string }, [string]>(
-      "SELECT body_sha256 FROM jobs JOIN job_bodies ON job_seq = seq WHERE id = (SELECT ?)",
+    submissionOf: db.query<SubmittedBody, [string]>(
+      "SELECT body_sha256 AS sha256, client FROM jobs JOIN job_bodies ON job_seq = seq WHERE id = (SELECT ?)",
     ),
     finished: db.query<Pick<JobRow, "finished_ms">, [string]>(
       "SELECT finished_ms FROM jobs WHERE id = ?",

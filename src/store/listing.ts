@@ -6,6 +6,8 @@ import type { JobRow } from "./tables.ts";
 export type ListFilter = {
   states?: State[];
   taskKind?: string;
+  /** Whose; without it everybody's. */
+  client?: string;
   /** All of them, by name. */
   labels?: Record<string, string>;
   limit: number;
@@ -77,7 +79,7 @@ function chooseWalk({ order, labels = {}, states }: ListFilter): Walk {
   return { from: "jobs WHERE true", position, values: [] };
 }
 
-function matching({ states, taskKind, labels = {} }: ListFilter) {
+function matching({ states, taskKind, client, labels = {} }: ListFilter) {
   const terms: string[] = ["true"];
   const values: SQLQueryBindings[] = [];
   if (states) {
@@ -87,6 +89,10 @@ function matching({ states, taskKind, labels = {} }: ListFilter) {
   if (taskKind !== undefined) {
     terms.push("task_kind = ?");
     values.push(taskKind);
+  }
+  if (client !== undefined) {
+    terms.push("client = ?");
+    values.push(client);
   }
   for (const label of Object.entries(labels)) {
     const one =

@@ -316,6 +316,10 @@ export const MIGRATIONS: readonly string[] = [
     tokens INTEGER,
     PRIMARY KEY (group_seq, sample)
   ) STRICT, WITHOUT ROWID;`,
+  // A client's lists show what is its own.
+  `CREATE INDEX groups_of_client ON groups (template ->> '$.row.client', seq);
+  CREATE INDEX batches_of_client ON batches (options ->> '$.client', seq);`,
+  `ALTER TABLE weight_pause ADD COLUMN lease_ms INTEGER NOT NULL DEFAULT 0`,
 ];
 
 /** Brings the schema to this version's. @throws ServiceError when a newer rolloutd wrote the file. */

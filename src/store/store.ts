@@ -14,7 +14,7 @@ import { GroupStore } from "./group-store.ts";
 import { InstanceStore } from "./instance-store.ts";
 import { JobCounts } from "./job-counts.ts";
 import { JobQueue } from "./job-queue.ts";
-import { type JobResult, JobTable, SELECT_JOB } from "./job-table.ts";
+import { type JobResult, JobTable, SELECT_JOB, type SubmittedBody } from "./job-table.ts";
 import { LeaseTable } from "./leases.ts";
 import { Leftovers } from "./leftovers.ts";
 import { type ListFilter, type ListPage, listJobs } from "./listing.ts";
@@ -194,9 +194,9 @@ export class Store implements Disposable {
     return this.#jobs.sampledTokens(id);
   }
 
-  /** The digest of what a job was submitted with; null where there is none of that id. */
-  bodyOf(id: string): string | null {
-    return this.#jobs.bodyOf(id);
+  /** What a job was submitted with, and by whom; null where there is none of that id. */
+  submissionOf(id: string): SubmittedBody | null {
+    return this.#jobs.submissionOf(id);
   }
 
   /** The jobs that score its outcome again, the oldest first. */

@@ -171,6 +171,7 @@ export const weightPause = sqliteTable("weight_pause", {
   id: integer().primaryKey(),
   mode: text().$type<"drain" | "abort" | "keep">().notNull(),
   until_ms: integer().notNull(),
+  lease_ms: integer().notNull(),
 });
 
 /** What decides about a job. */

@@ -2,8 +2,8 @@ import { asc } from "drizzle-orm";
 import type { BunSQLiteDatabase } from "drizzle-orm/bun-sqlite";
 import { weightPause, weightVersions } from "./tables.ts";
 
-/** When it lapses: in milliseconds of the service's clock; 0 in rows of versions that had no leases. */
-type Pause = { mode: "drain" | "abort" | "keep"; untilMs: number };
+/** Units: milliseconds, `untilMs` of the service's clock. `leaseMs` is 0 in rows of versions that had no leases. */
+type Pause = { mode: "drain" | "abort" | "keep"; untilMs: number; leaseMs: number };
 
 /** The versions of the weights, and whether calls wait for the next. A part of the store: same connection. */
 export class WeightTable {
@@ -25,13 +25,16 @@ export class WeightTable {
   /** The pause that was not ended; null where there is none. */
   pause(): Pause | null {
     const row = this.#db.select().from(weightPause).get();
-    return row ? { mode: row.mode, untilMs: row.until_ms } : null;
+    return row ? { mode: row.mode, untilMs: row.until_ms, leaseMs: row.lease_ms } : null;
   }
 
   setPause(pause: Pause | null): void {
     this.#db.delete(weightPause).run();
     if (pause === null) return;
-    const { mode, untilMs } = pause;
-    this.#db.insert(weightPause).values({ id: 1, mode, until_ms: untilMs }).run();
+    const { mode, untilMs, leaseMs } = pause;
+    this.#db
+      .insert(weightPause)
+      .values({ id: 1, mode, until_ms: untilMs, lease_ms: leaseMs })
+      .run();
   }
 }

@@ -1,3 +1,5 @@
+import { printError } from "../lib/print.ts";
+
 /** Structured log lines on standard error: one JSON object each, so that nothing logged can forge a line. */
 export interface Log {
   info(message: string, fields?: Record<string, unknown>): void;
@@ -13,7 +15,7 @@ export function createLog(level: LogLevel): Log {
   const write = (at: Exclude<LogLevel, "silent">, message: string, fields = {}) => {
     if (RANK[at] < RANK[level]) return;
     const line = { time: new Date().toISOString(), level: at, message, ...fields };
-    process.stderr.write(`${JSON.stringify(line)}\n`);
+    printError(`${JSON.stringify(line)}\n`);
   };
   return {
     info: (message, fields) => write("info", message, fields),

@@ -1,7 +1,9 @@
 import { describe, expect, test } from "bun:test";
+import { mkdirSync, symlinkSync } from "node:fs";
 import { acceptWith } from "../../src/cli/accept.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import { failureOf } from "../support/failure.ts";
+import { tempDir } from "../support/temp-dir.ts";
 
 const MATH = {
   data_source: "deepscaler",
@@ -72,7 +74,87 @@ describe("a rollout is refused", () => {
       field: "image",
       mend: "set `image` in the rollout, or --image IMAGE (after `source .tools/env`, ROLLOUTD_IMAGE is the base image)",
     });
-    expect(setup()({ instance: MATH, image: "/i" }).row.options).toBe('{"image":"/i"}');
+    const accept = setup({ image_dirs: "/images" });
+    expect(accept({ instance: MATH, image: "/images/i" }).row.options).toBe(
+      '{"image":"/images/i"}',
+    );
+  });
+
+  test("whose image lies where the operator allows none, however it is named", async () => {
+    using dir = tempDir();
+    mkdirSync(dir.file("images"));
+    mkdirSync(dir.file("images-2"));
+    symlinkSync("/etc", dir.file("images/out"));
+    symlinkSync(dir.file("images-2"), dir.file("images/sibling"));
+    const task_images = `swe=${dir.file("swe")}/{instance_id}.sif`;
+    const image_cache = dir.file("cache");
+    const flags = { image: "/default", image_dirs: dir.file("images"), task_images, image_cache };
+    const accept = setup({ ...flags, registries: "docker.io,lab:5000" });
+    const codeOf = async (image: string) => {
+      try {
+        return accept({ instance: MATH, image }).row.image;
+      } catch (error) {
+        const { code, field } = await failureOf(() => Promise.reject(error));
+        return [code, field];
+      }
+    };
+    const allowed = ["a-name", "/default", dir.file("images/a.sif"), dir.file("swe/x.sif")];
+    const hosted = ["docker://python:3", "docker://docker.io/a/b", "oras://lab:5000/x/y:1"];
+    const archive = `docker-archive:${dir.file("images/b.tar")}`;
+    for (const image of [...allowed, ...hosted, archive])
+      expect([image, await codeOf(image)]).toEqual([image, image]);
+    const outside = [
+      ...["/", "/etc", "/default/x", dir.path, dir.file("images-2"), dir.file("images/../x")],
+      ...[
+        dir.file("images/out"),
+        dir.file("images/out/ssh"),
+        dir.file("images/sibling"),
+        "/proc/1/root",
+      ],
+      ...[`oci-archive:${dir.file("b.tar")}`, `docker-archive:${dir.file("images/../../b.tar")}`],
+    ];
+    for (const image of outside)
+      expect([image, await codeOf(image)]).toEqual([image, ["invalid_field", "image"]]);
+    for (const image of [
+      "docker://ghcr.io/a/b",
+      "docker://lab:5000@evil/x",
+      "docker://lab:5001/x/y",
+      "oras://localhost/x",
+    ])
+      expect([image, (await codeOf(image))?.[1]]).toEqual([image, "image"]);
+    const row = { data_source: "swebench", instance_id: "../../etc/x" };
+    const named = await failureOf(() => accept({ instance: row } as never));
+    expect(named.code).toBe("invalid_field");
+  });
+
+  test("of each kind, where it is its row that names such an image", async () => {
+    using dir = tempDir();
+    const accept = setup({ image_cache: dir.file("cache") });
+    const command = { instruction: "x", verifier: { command: "true" } };
+    const harbor = { task_toml: "", instruction: "x", tests: { "test.sh": "eA==" } };
+    const swe = {
+      instance_id: "a__b-1",
+      repo: "django/django",
+      base_commit: "c",
+      patch: "",
+      test_patch: "",
+    };
+    const more = { problem_statement: "x", FAIL_TO_PASS: ["t"], PASS_TO_PASS: [], version: "1" };
+    const kinds = {
+      command: { data_source: "command", ...command },
+      harbor: { data_source: "harbor", ...harbor },
+      swebench: { data_source: "swebench", ...swe, ...more },
+    };
+    for (const [kind, row] of Object.entries(kinds)) {
+      for (const image of ["/etc", "docker://10.0.0.1:8500/x/y:1", "docker-archive:/etc/shadow"]) {
+        const failed = await failureOf(() => accept({ instance: { ...row, image } }));
+        const told = `${failed.message} ${failed.mend}`;
+        expect([kind, image, failed.field, told]).toEqual([
+          ...[kind, image, "instance"],
+          expect.stringMatching(/--image-dirs|--registries|is no reference/),
+        ]);
+      }
+    }
   });
 
   test("whose row its task kind can't read, or whose kind nobody knows", async () => {

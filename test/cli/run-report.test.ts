@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { RolloutResult } from "../../src/cli/run-collect.ts";
 import { formatSummary, formatTrajectory } from "../../src/cli/run-report.ts";
 import type { Message } from "../../src/inference/engine.ts";
+import { printable } from "../../src/lib/print.ts";
 import type { RolloutView } from "../../src/protocol/view.ts";
 import { failedView, viewOf } from "./views.ts";
 
@@ -108,4 +109,26 @@ describe("a trajectory for a person", () => {
       "error engine_timeout: no answer",
     ]);
   });
+});
+
+test("a trajectory is shown without what its model, its tools and its verifier wrote for a terminal", () => {
+  const hostile = "\x1b]0;title\x07\x1b[2J\x9b31m\u202eevil\rgood";
+  const call = {
+    id: "1",
+    type: "function",
+    function: { name: hostile, arguments: `["${hostile}"]` },
+  };
+  const messages = [
+    { role: "user", content: hostile },
+    { role: "assistant", content: hostile, tool_calls: [call] },
+    { role: "tool", tool_call_id: "1", content: hostile },
+  ] as Message[];
+  const verdict = { reward: 0, rule: hostile, reason: hostile };
+  const error = { code: hostile, message: hostile } as unknown as RolloutView["error"];
+  const shown = printable(
+    formatTrajectory(result(viewOf("a", { verdict, error }), 0, hostile, messages)),
+  );
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are its subject.
+  expect(shown).not.toMatch(/[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]/);
+  expect(shown).toContain("good");
 });

@@ -267,7 +267,8 @@ describe("the compiled binary, run from an unrelated directory", () => {
     const response = await fetch("http://localhost/v1/rollouts?wait_ms=60000", {
       unix: t.service.socket,
       method: "POST",
-      body: JSON.stringify({ instance: ROWS[0], image: "/nowhere/rootfs" }),
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ instance: ROWS[0], image: "nowhere" }),
     });
     expect(await response.json()).toMatchObject({
       state: "failed",
@@ -283,6 +284,7 @@ describe("the compiled binary, run from an unrelated directory", () => {
     const submitted = await fetch("http://localhost/v1/rollouts", {
       unix: t.service.socket,
       method: "POST",
+      headers: { "content-type": "application/json" },
       body: JSON.stringify(body),
     });
     expect(submitted.status).toBe(201);
@@ -355,6 +357,7 @@ describe("the command line", () => {
     await fetch("http://localhost/v1/rollouts", {
       unix: service.socket,
       method: "POST",
+      headers: { "content-type": "application/json" },
       body: JSON.stringify({ rollouts }),
     });
     const ids = async (...flags: string[]) => {

@@ -17,7 +17,12 @@ const ECHOES = Array.from({ length: 10 }, (_, index) => ({
 const IDS = ECHOES.map(({ id }) => id);
 
 async function submit(service: Service, rollouts: object[]): Promise<void> {
-  const init = { unix: service.socket, method: "POST", body: JSON.stringify({ rollouts }) };
+  const init = {
+    unix: service.socket,
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ rollouts }),
+  };
   const response = await fetch("http://localhost/v1/rollouts", init);
   expect([response.status, response.ok || (await response.text())]).toEqual([201, true]);
 }

@@ -36,7 +36,12 @@ const echo = (id: string, runMs: number, totalMs: number, leaseMs?: number) => (
 });
 
 async function submit(service: Service, rollouts: object[]): Promise<void> {
-  const init = { unix: service.socket, method: "POST", body: JSON.stringify({ rollouts }) };
+  const init = {
+    unix: service.socket,
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ rollouts }),
+  };
   expect((await fetch("http://localhost/v1/rollouts", init)).status).toBe(201);
 }
 

@@ -28,6 +28,7 @@ async function load(
       const response = await fetch("http://localhost/v1/rollouts", {
         unix: service.socket,
         method: "POST",
+        headers: { "content-type": "application/json" },
         body: JSON.stringify({ rollouts }),
       });
       if (!response.ok) throw new Error(`not acknowledged: ${await response.text()}`);
@@ -120,7 +121,12 @@ test(`P1, P3, P6, P7: after ${KILLS} kills every acknowledged job has finished e
     // A client that got no answer asks again under the same ids.
     for (const rollouts of unsure) {
       const body = JSON.stringify({ rollouts });
-      const init = { unix: service.socket, method: "POST", body };
+      const init = {
+        unix: service.socket,
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body,
+      };
       expect((await fetch("http://localhost/v1/rollouts", init)).status).toBeOneOf([200, 201]);
       for (const { id } of rollouts) acknowledged.add(id);
     }

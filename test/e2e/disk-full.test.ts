@@ -16,7 +16,16 @@ test("P18: on a full disk submits get 507, and everything that was acknowledged 
   const flags = ["--disk-floor-bytes", String(16 * MB), "--disk-ballast-bytes", String(4 * MB)];
   await using service = await serve(join(dir.path, "data"), flags, { prefix });
   const send = (path: string, body?: unknown) =>
-    fetch(`${service.url}${path}`, body ? { method: "POST", body: JSON.stringify(body) } : {});
+    fetch(
+      `${service.url}${path}`,
+      body
+        ? {
+            method: "POST",
+            headers: { "content-type": "application/json" },
+            body: JSON.stringify(body),
+          }
+        : {},
+    );
   const filler = { data_source: "echo", filler: "x".repeat(MB) };
   const accepted: string[] = [];
   const refused = await waitFor(async () => {

@@ -4,6 +4,7 @@ import type { RolloutView } from "../../src/protocol/view.ts";
 import type { ImageView } from "../../src/sandbox/images/catalogue.ts";
 import { whyNoSifMount } from "../../src/sandbox/sif-mount.ts";
 import { environment, mathRow, run, serve, simulate, turn } from "../support/binary.ts";
+import { fakeRegistry } from "../support/registry.ts";
 import { makeSif } from "../support/sif.ts";
 import { tempDir } from "../support/temp-dir.ts";
 import { waitFor } from "../support/wait-for.ts";
@@ -74,7 +75,12 @@ describe("jobs of the compiled binary", () => {
     await using service = await serve(t.dir.file("data"), flags);
     const submit = async (problem: string, more: object = {}) => {
       const body = JSON.stringify({ instance: mathRow(problem, "42"), ...more });
-      const init = { unix: service.socket, method: "POST", body };
+      const init = {
+        unix: service.socket,
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body,
+      };
       const response = await fetch("http://localhost/v1/rollouts?wait_ms=60000", init);
       return (await response.json()) as RolloutView;
     };
@@ -115,7 +121,12 @@ describe("jobs of the compiled binary", () => {
       await using service = await serve(t.dir.file("data"), [...t.flags, ...mounted]);
       const submit = async (problem: string, waitMs: number) => {
         const body = JSON.stringify({ instance: mathRow(problem, "42") });
-        const init = { unix: service.socket, method: "POST", body };
+        const init = {
+          unix: service.socket,
+          method: "POST",
+          headers: { "content-type": "application/json" },
+          body,
+        };
         return await (await fetch(`http://localhost/v1/rollouts?wait_ms=${waitMs}`, init)).json();
       };
       const rollout = await submit("What is seven times six?", 60_000);
@@ -131,21 +142,24 @@ describe("jobs of the compiled binary", () => {
 
   test("are not delayed by others whose image takes long to come", async () => {
     using t = setup();
-    const slow = t.dir.file("slow-apptainer");
-    const pull = 'case " $* " in *" build "*) exec sleep 600;; esac';
-    writeFileSync(slow, `#!/bin/sh\n${pull}\nexec ${APPTAINER} "$@"\n`, { mode: 0o755 });
+    using slow = fakeRegistry(() => new Promise(() => {}));
     await using engine = await simulate(t.dir.path, SCRIPTS);
-    const own = ["--apptainer", slow, "--image-cache", t.cache, "--init-slots", "2"];
+    const own = ["--registries", slow.entry, ...t.flags, "--init-slots", "2"];
     const flags = [...own, "--starts-at-once", "1", "--max-sandboxes-ahead", "2"];
     const image = ["--image", environment("ROLLOUTD_IMAGE"), "--backend", engine.url];
     await using service = await serve(t.dir.file("data"), [...flags, ...image]);
     const instance = mathRow("What is seven times six?", "42");
     const waiting = ["a:1", "a:1", "b:1", "c:1", "d:1"].map((name) => ({
       instance,
-      image: `docker://127.0.0.1:1/${name}`,
+      image: `docker://${slow.host}/${name}`,
     }));
     const submit = async (body: object, waitMs: number) => {
-      const init = { unix: service.socket, method: "POST", body: JSON.stringify(body) };
+      const init = {
+        unix: service.socket,
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify(body),
+      };
       const url = `http://localhost/v1/rollouts?wait_ms=${waitMs}`;
       return await (await fetch(url, init)).json();
     };

@@ -44,7 +44,12 @@ test("a job that goes beyond a limit fails by it, in its time, and leaves nothin
   const ends = Object.keys(HOGS).map(async (code) => {
     const body = JSON.stringify({ instance: mathRow(`Now ${code}.`, "1") });
     const url = "http://localhost/v1/rollouts?wait_ms=30000";
-    const response = await fetch(url, { method: "POST", body, unix: service.socket });
+    const response = await fetch(url, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body,
+      unix: service.socket,
+    });
     const { state, reward, error, sandbox_peak } = (await response.json()) as RolloutView;
     if (code === "oom") expect(sandbox_peak?.memory_bytes).toBeGreaterThan(limits.memory);
     if (code === "pids_limit") expect(sandbox_peak?.processes).toBeGreaterThanOrEqual(200);

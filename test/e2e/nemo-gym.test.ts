@@ -34,7 +34,14 @@ async function setup(flags: string[] = []) {
   const own = ["--backend", engine.url, "--model-dir", model, "--num-attempts", "1", ...flags];
   const service = await serve(data, own);
   const send = (path: string, body?: unknown, signal?: AbortSignal) => {
-    const init = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
+    const init =
+      body === undefined
+        ? {}
+        : {
+            method: "POST",
+            headers: { "content-type": "application/json" },
+            body: JSON.stringify(body),
+          };
     return fetch(`${service.url}${path}`, { ...init, ...(signal && { signal }) });
   };
   return {

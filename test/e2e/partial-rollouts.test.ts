@@ -29,7 +29,10 @@ const SCRIPTS = [
 ];
 
 async function call(service: Service, method: string, path: string, body?: unknown) {
-  const init = body === undefined ? {} : { body: JSON.stringify(body) };
+  const init =
+    body === undefined
+      ? {}
+      : { headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
   const url = `http://localhost${path}`;
   const response = await fetch(url, { unix: service.socket, method, ...init });
   // biome-ignore lint/suspicious/noExplicitAny: what the assertions look at is what is tested.

@@ -34,7 +34,10 @@ async function setup(flags: string[] = []) {
   const service = await serve(dir.file("data"), [...sandboxFlags(), ...flags]);
   const send = async (method: "GET" | "POST", path: string, body?: unknown) => {
     const init: RequestInit = { method };
-    if (body !== undefined) init.body = JSON.stringify(body);
+    if (body !== undefined) {
+      init.headers = { "content-type": "application/json" };
+      init.body = JSON.stringify(body);
+    }
     const response = await fetch(`${service.url}${path}`, init);
     return [response.status, await response.json()] as [number, Record<string, unknown>];
   };

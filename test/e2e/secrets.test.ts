@@ -103,7 +103,13 @@ test.each(["apptainer", "bubblewrap"] as const)(
     {
       await using service = await serve(data, flags, { env });
       const ask = async (path: string, body?: unknown) => {
-        const init = body ? { method: "POST", body: JSON.stringify(body) } : {};
+        const init = body
+          ? {
+              method: "POST",
+              headers: { "content-type": "application/json" },
+              body: JSON.stringify(body),
+            }
+          : {};
         const response = await fetch(`http://localhost${path}`, { ...init, unix: service.socket });
         const text = await response.text();
         answers.push([path, text]);

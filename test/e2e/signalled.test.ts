@@ -30,7 +30,12 @@ for (const driver of ["apptainer", "bubblewrap"]) {
     };
     await using service = await serve(state.path, flags);
     const body = JSON.stringify({ id: "a", num_attempts: 1, instance: ROW });
-    await fetch("http://localhost/v1/rollouts", { unix: service.socket, method: "POST", body });
+    await fetch("http://localhost/v1/rollouts", {
+      unix: service.socket,
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body,
+    });
     const scoring = () => processesOf(state.path).some((line) => / sleep 97$/.test(line));
     await waitFor(scoring, "the verifier's command");
     const all = [service.pid, ...descendantsOf(service.pid)];

@@ -99,7 +99,15 @@ function service(engine: { url: string }) {
       const held = ["a", "b"].map((id) => ({ id, instance: mathRow("held", "2") }));
       const rollouts = [{ id: "echo", instance: { data_source: "echo" } }, ...held];
       const body = JSON.stringify({ rollouts });
-      expect((await ask("/v1/rollouts", { method: "POST", body })).status).toBe(201);
+      expect(
+        (
+          await ask("/v1/rollouts", {
+            method: "POST",
+            headers: { "content-type": "application/json" },
+            body,
+          })
+        ).status,
+      ).toBe(201);
       const stubborn = () => processesOf(data).filter((line) => /^\d+ sleep 300$/.test(line));
       await waitFor(() => stubborn().length === 4, "the held rollouts' processes");
       await waitFor(async () => (await finished()).length === 1, "the end of the other one");

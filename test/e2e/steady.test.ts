@@ -49,7 +49,11 @@ test(`P20: after ${STEADY_S} s of every kind of work an idle service holds what 
     return [response.status, await response.arrayBuffer()] as const;
   };
   const post = (path: string, body: unknown) =>
-    ask(path, { method: "POST", body: JSON.stringify(body) });
+    ask(path, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
   let jobs = 0;
   /** One client's round: right and wrong work, reads of every form, what is cancelled, and streams that are left. */
   const round = async () => {

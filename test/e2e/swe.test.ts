@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { dirname } from "node:path";
 import { environment, run, simulate, turn } from "../support/binary.ts";
 import { tempDir } from "../support/temp-dir.ts";
 import { SOLUTION, SOLVE, type Tally, tallyImage } from "../tasks/swe/tally.ts";
@@ -15,7 +16,10 @@ async function runRaw(rows: object[], flags: string[]) {
   using dir = tempDir();
   const file = dir.file("rows.jsonl");
   await Bun.write(file, rows.map((row) => `${JSON.stringify(row)}\n`).join(""));
-  const own = ["--apptainer", environment("ROLLOUTD_APPTAINER"), "--out", dir.file("out")];
+  const own = [
+    ...["--apptainer", environment("ROLLOUTD_APPTAINER"), "--image-dirs", dirname(tally.image)],
+    ...["--out", dir.file("out")],
+  ];
   return await run(["run", file, ...own, ...flags]);
 }
 

@@ -201,6 +201,7 @@ async function rollout(instance: Record<string, unknown>): Promise<RolloutView> 
   const body = JSON.stringify({ instance });
   const response = await fetch(`${service.url}/v1/rollouts?wait_ms=60000`, {
     method: "POST",
+    headers: { "content-type": "application/json" },
     body,
   });
   return (await response.json()) as RolloutView;
@@ -273,6 +274,7 @@ test("after kill -9 in EVAL the tests run again in a fresh sandbox, and the mode
   const submit = (to: Service) =>
     fetch(`${to.url}/v1/rollouts`, {
       method: "POST",
+      headers: { "content-type": "application/json" },
       body: JSON.stringify({ id: "a", instance: row }),
     });
   const viewAt = async (to: Service, query = "") =>
@@ -299,6 +301,7 @@ test("after kill -9 in EVAL the tests run again in a fresh sandbox, and the mode
 test("a row that a kind of the user's refuses costs nobody anything", async () => {
   const refused = await fetch(`${service.url}/v1/rollouts`, {
     method: "POST",
+    headers: { "content-type": "application/json" },
     body: JSON.stringify({ instance: { data_source: "count-words", text: 1 } }),
   });
   const { error } = (await refused.json()) as { error: { field: string } };

@@ -21,7 +21,12 @@ test("sandboxes are kept ready for an image in demand, used, and end with the se
     await using service = await serve(data, flags);
     const rollout = async (): Promise<RolloutView> => {
       const body = JSON.stringify({ instance: mathRow("two and two", "4") });
-      const init = { unix: service.socket, method: "POST", body };
+      const init = {
+        unix: service.socket,
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body,
+      };
       const url = "http://localhost/v1/rollouts?wait_ms=60000";
       return (await (await fetch(url, init)).json()) as RolloutView;
     };

@@ -18,6 +18,7 @@ test("watching a service tells of what finishes, until it is interrupted", async
     const instance = { data_source: "echo", reward: 0.25 };
     await fetch(`${service.url}/v1/rollouts`, {
       method: "POST",
+      headers: { "content-type": "application/json" },
       body: JSON.stringify({ rollouts: [{ instance }, { instance }] }),
     });
     await waitFor(() => out.includes("finished 2 (2 scored"), "what finished");

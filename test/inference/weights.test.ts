@@ -176,6 +176,28 @@ describe("a pause whose trainer is not heard of any more", () => {
     expect((await t.rollout().turn("x")).weightVersion).toBe("1");
   });
 
+  test("lasts for its lease after a restart, wherever the clock was set, and one that has lapsed stays so", async () => {
+    for (const jumpMs of [-7_200_000, 0, 7_200_000]) {
+      await using t = await setup();
+      const clock = { ms: 1e12, nowMs: () => clock.ms };
+      const first = new Weights({ desk: t.desk, record: t.record, clock });
+      await first.pause("keep", 0, NEVER, 5_000);
+      first[Symbol.dispose]();
+      clock.ms += jumpMs;
+      using again = new Weights({ desk: t.desk, record: t.record, clock });
+      const until = { paused: "keep", lapsed: false, pausedUntilMs: clock.ms + 5_000 } as const;
+      expect({ jumpMs, ...again.view(1) }).toMatchObject({ jumpMs, ...until });
+      again.resume();
+      await again.pause("keep", 0, NEVER, 1);
+      clock.ms += 2;
+      await waitFor(() => again.lapsed, "the lapse");
+      clock.ms -= 7_200_000;
+      using third = new Weights({ desk: t.desk, record: t.record, clock });
+      expect([third.lapsed, third.paused]).toEqual([true, null]);
+      third.resume();
+    }
+  });
+
   test("lapses not as long as it is made again, and not after it was ended", async () => {
     await using t = await setup();
     const { desk, record } = t;

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { networkOf, resolveAllowed } from "../../src/lib/network.ts";
 import { failureOf } from "../support/failure.ts";
+import { randomFrom } from "../support/random.ts";
 
 describe("an address", () => {
   test.each([
@@ -30,9 +31,48 @@ describe("an address", () => {
     ["fd00:ec2::254", null],
     ["fd20:ce::254", null],
     ["localhost", null],
+    ["::8.8.8.8", null],
+    ["::ffff:0:8.8.8.8", null],
+    ["::ffff:8.8.8.8", "public"],
+    ["0:0:0:0:0:ffff:0a00:0001", "private"],
+    ["2001:0:808:808::1", null],
+    ["100::1", null],
+    ["5f00::1", null],
+    ["fec0::1", null],
+    ["fe80::1%eth0", null],
+    ["::1%lo", null],
+    ["198.18.0.1", null],
+    ["240.0.0.1", null],
+    ["192.88.99.1", null],
+    ["100.64.0.1", "private"],
+    ["2130706433", null],
+    ["0x7f.1", null],
+    ["0177.0.0.1", null],
   ] as const)("%s is %p", (address, network) => {
     expect(networkOf(address)).toBe(network);
   });
+});
+
+test("an IPv4 address in the clothes of an IPv6 address is what it is by itself, or nothing", () => {
+  const draw = randomFrom(7);
+  for (let round = 0; round < 2000; round++) {
+    const octets = Array.from({ length: 4 }, () => Math.floor(draw() * 256));
+    const plain = octets.join(".");
+    const [a = 0, b = 0, c = 0, d = 0] = octets;
+    const hex = [(a << 8) | b, (c << 8) | d].map((each) => each.toString(16)).join(":");
+    for (const tail of [plain, hex]) {
+      const mapped = `::ffff:${tail}`;
+      expect([mapped, networkOf(mapped)]).toEqual([mapped, networkOf(plain)]);
+      for (const head of ["::", "::ffff:0:", "64:ff9b::", "64:ff9b:1::", "fe80::", "fec0::"]) {
+        // ::1 and :: are addresses of their own.
+        if (a + b + c === 0) continue;
+        expect([head + tail, networkOf(head + tail)]).toEqual([head + tail, null]);
+      }
+    }
+    const [high = "", low = ""] = hex.split(":");
+    for (const one of [`2002:${high}:${low}::1`, `2001:0:${high}:${low}::1`])
+      expect([one, networkOf(one)]).toEqual([one, null]);
+  }
 });
 
 describe("a URL's host", () => {

@@ -74,7 +74,7 @@ test("requests of one tick are taken on together, and one that is refused costs 
   ]);
   expect(await conflict).toMatchObject({ code: "id_conflict" });
   expect(t.told).toEqual(["a", "b", "c", "d"]);
-  expect(t.store.bodyOf("c")).toBe("its own");
+  expect(t.store.submissionOf("c")?.sha256).toBe("its own");
 });
 
 test("what is taken on before in the same tick counts for the queue's limit", async () => {

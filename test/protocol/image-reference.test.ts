@@ -13,7 +13,6 @@ const REFERENCES: [image: string, kind: string][] = [
   ["oci-archive:/a b.tar", "archive"],
   ["docker://python:3.12", "registry"],
   ["oras://registry:5000/image@sha256:abc", "registry"],
-  ["library://user/collection/image", "registry"],
 ];
 
 const NO_REFERENCES = [
@@ -26,7 +25,15 @@ const NO_REFERENCES = [
     "docker://-x",
     "docker://a b",
   ],
-  ...["docker-daemon:x", "https://host/a.sif", "file:///a", "DOCKER://a"],
+  ...["docker-daemon:x", "https://host/a.sif", "http://host/a", "file:///a", "DOCKER://a"],
+  ...[
+    "library://user/collection/image",
+    "shub://user/image",
+    "oci:/folder",
+    "oci:///folder",
+    "ftp://a",
+  ],
+  ...["docker-daemon://a", "containers-storage:a", "dir:/a", "instance://a"],
 ];
 
 const submit = (image: string) =>

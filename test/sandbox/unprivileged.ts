@@ -8,7 +8,7 @@ import { required } from "./setup.ts";
 const NOBODY = 65534;
 const CHECKOUT = resolve(import.meta.dir, "../..");
 const COPIED = ["src/sandbox", "src/lib", "src/errors.ts", "dist/supervisor.bin", "dist/stage.bin"];
-const ALSO = ["test/sandbox", "test/support", "package.json", "tsconfig.json"];
+const ALSO = ["test/sandbox", "test/support", "package.json", "tsconfig.json", "node_modules/zod"];
 
 /** Of `<prefix>/usr/bin/<program>`. */
 function prefixOf(program: string): string {

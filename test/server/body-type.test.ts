@@ -8,13 +8,24 @@ const TAKING_BODIES = [
   ...OPERATIONS.flatMap(({ route, body }) => (body ? [route.split(" ")[1] as string] : [])),
   ...COMPAT,
 ];
+const JSON_TYPE = { "content-type": "application/json" };
 const REFUSED: [headers: Record<string, string>, body: string | Uint8Array, field: string][] = [
   [{ "content-type": "application/msgpack" }, pack(ECHO), "content-type"],
   [{ "content-type": "application/x-protobuf" }, "x", "content-type"],
+  // What a web page may send to any address without being asked.
+  [{ "content-type": "text/plain;charset=UTF-8" }, JSON.stringify(ECHO), "content-type"],
+  [{ "content-type": "text/json" }, JSON.stringify(ECHO), "content-type"],
+  [{ "content-type": "application/x-www-form-urlencoded" }, JSON.stringify(ECHO), "content-type"],
+  [{ "content-type": "application/json, text/plain" }, JSON.stringify(ECHO), "content-type"],
+  [{}, Buffer.from(JSON.stringify(ECHO)), "content-type"],
   [{ "content-type": "multipart/form-data; boundary=x" }, JSON.stringify(ECHO), "content-type"],
-  [{ "content-encoding": "gzip" }, Bun.gzipSync(JSON.stringify(ECHO)), "content-encoding"],
+  [{ ...JSON_TYPE, "content-encoding": "gzip" }, Bun.gzipSync("{}"), "content-encoding"],
   // 20 MB in 20 kB: nobody unpacks it.
-  [{ "content-encoding": "gzip" }, Bun.gzipSync(Buffer.alloc(20_000_000, " ")), "content-encoding"],
+  [
+    { ...JSON_TYPE, "content-encoding": "gzip" },
+    Bun.gzipSync(Buffer.alloc(20_000_000, " ")),
+    "content-encoding",
+  ],
 ];
 
 test("a body in another form than JSON is refused with 415 and the mend, on each route that takes one", async () => {
@@ -38,16 +49,13 @@ test("a body in another form than JSON is refused with 415 and the mend, on each
   }
 });
 
-test("JSON is taken under each name that clients give it, and without one", async () => {
+test("JSON is taken under each of its names", async () => {
   await using t = setup();
   const types = ["application/json", "Application/JSON; charset=utf-8", "application/vnd.x+json"];
-  // What fetch and curl say where nobody says anything.
-  for (const type of [...types, "text/plain;charset=UTF-8", "application/x-www-form-urlencoded"]) {
+  for (const type of types) {
     const headers = { "content-type": type, "content-encoding": "identity" };
     const init = { method: "POST", headers, body: JSON.stringify(ECHO) };
     const response = await t.app.request("/v1/rollouts", init, t.env);
     expect([type, response.status]).toEqual([type, 201]);
   }
-  const bytes = { method: "POST", body: Buffer.from(JSON.stringify(ECHO)) };
-  expect((await t.app.request("/v1/rollouts", bytes, t.env)).status).toBe(201);
 });

@@ -2,11 +2,12 @@ import { expect, test } from "bun:test";
 import { ECHO, MAX_BODY_BYTES, setup } from "./setup.ts";
 
 const BODIES_AT_ONCE = 16;
+const JSON_TYPE = { "content-type": "application/json" };
 
 test("bodies that come slowly take bounded memory together, whether or not they say their size", async () => {
   await using t = setup();
   const post = async (body: ReadableStream, headers = {}) => {
-    const init = { method: "POST", body, headers };
+    const init = { method: "POST", body, headers: { ...JSON_TYPE, ...headers } };
     const response = await t.app.request("/v1/rollouts", init, t.env);
     return [response.status, response.headers.get("retry-after") !== null];
   };

@@ -51,14 +51,26 @@ async function setup(address: Partial<Address> & { tokens?: TokenFile | null } =
   };
 }
 
-/** The whole answer to a request of any form, from a server that closes then. */
-async function answerTo(url: string, text: string): Promise<string> {
-  const socket = connect(Number(new URL(url).port), "127.0.0.1");
+/** The whole answer to a request of any form, from a server that closes then; `at` is a URL or a socket's path. */
+async function answerTo(at: string, text: string): Promise<string> {
+  const socket = at.startsWith("/") ? connect(at) : connect(Number(new URL(at).port), "127.0.0.1");
   let answer = "";
   socket.on("data", (bytes) => (answer += bytes));
   socket.end(text);
   await once(socket, "close");
   return answer;
+}
+
+type Ways = { url: string; socket: string };
+
+/** Status and code of the answer to a head, over TCP and over the Unix socket: one rule for both gives one answer. */
+async function answered({ url, socket }: Ways, head: string): Promise<string> {
+  const text = `${head}\r\nConnection: close\r\n\r\n`;
+  const [tcp, unix] = await Promise.all([url, socket].map((at) => answerTo(at, text)));
+  const told = (answer = "") =>
+    `${answer.slice(9, 12)} ${/"code":"(\w+)"/.exec(answer)?.[1] ?? ""}`.trim();
+  expect([head, told(unix)]).toEqual([head, told(tcp)]);
+  return told(tcp);
 }
 
 /** Looks at the file again with each request. */
@@ -80,13 +92,70 @@ test("a request that names no host is answered, and one whose host makes no addr
   }
 });
 
+describe("TCP and the Unix socket, where a tunnel makes it a port, both", () => {
+  const who = (...headers: string[]) => ["GET /who HTTP/1.1", ...headers].join("\r\n");
+
+  test("answer programs and the browser's own address line", async () => {
+    await using it = await setup();
+    for (const host of ["localhost", "127.0.0.1:8006", "LOCALHOST:1", "[::1]:8006", "127.1.2.3"]) {
+      expect(await answered(it, who(`Host: ${host}`))).toBe("200");
+    }
+    expect(await answered(it, who("Host: localhost:9", "Origin: http://localhost:9"))).toBe("200");
+    expect(await answered(it, who("Host: localhost:9", "Sec-Fetch-Site: none"))).toBe("200");
+  });
+
+  test("refuse web pages by what browsers say of them", async () => {
+    await using it = await setup();
+    const local = "Host: localhost:9";
+    for (const origin of ["https://evil.example", "null", "http://localhost", "http://127.0.0.1:9"])
+      expect(await answered(it, who(local, `Origin: ${origin}`))).toBe("403 foreign_origin");
+    for (const site of ["cross-site", "same-site", "?"])
+      expect(await answered(it, who(local, `Sec-Fetch-Site: ${site}`))).toBe("403 foreign_origin");
+    const preflight = ["Access-Control-Request-Method: POST", "Origin: https://evil.example"];
+    const asked = ["OPTIONS /who HTTP/1.1", local, ...preflight].join("\r\n");
+    expect(await answered(it, asked)).toBe("403 foreign_origin");
+  });
+
+  test("refuse names that a foreign DNS server may give to this machine", async () => {
+    await using it = await setup();
+    for (const host of ["evil.example", "localhost.evil.example", "10.0.0.1", "[fe80::1]", "0"])
+      expect(await answered(it, who(`Host: ${host}`))).toBe("403 foreign_origin");
+  });
+
+  test("refuse a host that is several, or none", async () => {
+    await using it = await setup();
+    const two = [
+      ["Host: localhost", "Host: evil.example"],
+      ["Host: evil.example", "host: localhost"],
+      ["Host: localhost", "Host: localhost"],
+    ];
+    for (const headers of two)
+      expect(await answered(it, who(...headers))).toBe("400 invalid_field");
+    const odd = ["a@localhost", "localhost@evil", "localhost, evil", "localhost/x", "localhost?x"];
+    for (const host of [...odd, "localhost#x", "", "[::1", "localhost:99999999"])
+      expect([host, await answered(it, who(`Host: ${host}`))]).toEqual([host, "400 invalid_field"]);
+    expect(await answered(it, who("X: y"))).toBe("400");
+  });
+
+  test("refuse pages also where tokens or strangers are let in", async () => {
+    using dir = tempDir();
+    await using closed = await setup({ tokens: tokenFile(dir.file("t"), `a:${OLD}`) });
+    await using open = await setup({ anonymous: true });
+    const page = { origin: "https://evil.example" };
+    expect((await closed.ask("/who", { ...bearer(OLD), ...page }))[0]).toBe(403);
+    expect((await open.ask("/who", page))[0]).toBe(403);
+    expect((await open.ask("/who", { host: "node7.cluster" }))[0]).toBe(200);
+  });
+});
+
 describe("a port with tokens", () => {
   test("takes requests with one of them, names their client, and refuses all others", async () => {
     using dir = tempDir();
     const tokens = tokenFile(dir.file("t"), `# trainers\nverl:${OLD}\n\n${NEW}\n`);
     await using t = await setup({ tokens });
     expect(await t.ask("/who", bearer(OLD))).toEqual([200, "token:verl"]);
-    expect(await t.ask("/who", bearer(NEW))).toEqual([200, "token:token-4"]);
+    const [status, unnamed] = await t.ask("/who", bearer(NEW));
+    expect([status, unnamed]).toEqual([200, expect.stringMatching(/^token:token-[0-9a-f]{12}$/)]);
     const wrong = [{}, bearer(`${OLD}x`), bearer("verl"), { authorization: `Basic ${OLD}` }];
     for (const headers of wrong as Record<string, string>[]) {
       const [status, body] = await t.ask("/who", headers);
@@ -113,6 +182,28 @@ describe("a port with tokens", () => {
     writeFileSync(dir.file("t"), NEW, { mode: 0o600 });
     expect((await t.ask("/who", bearer(NEW)))[0]).toBe(200);
     expect((await t.ask("/who", bearer(OLD)))[0]).toBe(401);
+  });
+
+  test("knows a token without a name by itself, whatever line it stands on", async () => {
+    using dir = tempDir();
+    const first = tokenFile(dir.file("a"), `a:${OLD}\n${NEW}\n`);
+    const second = tokenFile(dir.file("b"), `# nobody\n\n${NEW}\n`);
+    const name = first.nameOf(`Bearer ${NEW}`);
+    expect([name, second.nameOf(`Bearer ${NEW}`)]).toEqual([expect.any(String), name]);
+  });
+
+  test("needs each token to be one client's, by a plain name", async () => {
+    using dir = tempDir();
+    const texts = [`a:${OLD}\nb:${OLD}`, `a:${OLD}\n${OLD}`, `:${OLD}`, `a b:${OLD}`, `ä:${OLD}`];
+    for (const [index, text] of texts.entries()) {
+      const failed = await failureOf(() => tokenFile(dir.file(`t${index}`), text));
+      expect([text, failed.field]).toEqual([text, "token_file"]);
+    }
+    const same = tokenFile(dir.file("same"), `operator:${OLD}\noperator:${NEW}\n`);
+    expect([OLD, NEW].map((token) => same.nameOf(`Bearer ${token}`))).toEqual([
+      "operator",
+      "operator",
+    ]);
   });
 
   test("needs a file that only its owner reads, with long tokens in it", async () => {

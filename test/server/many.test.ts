@@ -136,7 +136,11 @@ test("P10: of ten times the work that fits, what was accepted ends, and the rest
   const submit = (index: number) =>
     t.app.request(
       "/v1/rollouts",
-      { method: "POST", body: JSON.stringify({ id: `r${index}`, ...ECHO }) },
+      {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ id: `r${index}`, ...ECHO }),
+      },
       { ...t.env, client: `client ${index % 3}` },
     );
   const answers = await Promise.all(Array.from({ length: 1000 }, (_, index) => submit(index)));

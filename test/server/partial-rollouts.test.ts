@@ -297,3 +297,57 @@ for (const unfinished of ["keep", "park"] as const) {
     }
   }, 60_000);
 }
+
+const SEEDS = Number(process.env.ROLLOUTD_TEST_SERIES ?? 2);
+const FIRST_SEED = Number(process.env.ROLLOUTD_TEST_SEED ?? 31);
+
+test(`${SEEDS} orders of drains, kills, clock jumps, new weights, cancels and pauses in a series bring whole groups, each once`, async () => {
+  for (let seed = FIRST_SEED; seed < FIRST_SEED + SEEDS; seed++) {
+    const random = randomFrom(seed);
+    const below = (limit: number) => Math.floor(random() * limit);
+    const pick = <T>(items: readonly T[]) => items[below(items.length)] as T;
+    const unfinished = pick(["keep", "park"]);
+    await using life = mortalGroupService({ turns: TURNS, slots: 5, maxPausedAlive: 2 });
+    const plan = {
+      ...{ ...STEP, num_samples: 2, goal: { groups: 1 }, unfinished, max_rollouts: 8 },
+      ...{ max_replacements: 50, max_failed_groups: 50, max_staleness: 3, stale: "drop" },
+    };
+    const brought: { id: string; rewards: number[] }[] = [];
+    let wasCancelled = true;
+    for (let step = 0; brought.length < 2 && step < 40; step++) {
+      const instances = wasCancelled || step % 4 === 0 ? rows(12) : [];
+      wasCancelled = false;
+      const batch = { ...plan, id: `s${seed}-b${step}`, instances };
+      const begun = await life.now.send("POST", "/v1/batches", batch);
+      expect([seed, step, begun.status]).toEqual([seed, step, 201]);
+      for (let moves = 0, over = false; !over; moves++) {
+        if (moves > 5000) throw new Error(`seed ${seed}: the batch ${step} never ends`);
+        await new Promise((resolve) => setImmediate(resolve));
+        const t = life.now;
+        const asleep = new Set(paused(t));
+        const held = [...t.waiting.keys(), ...t.playing.keys()].filter((id) => !asleep.has(id));
+        const roll = below(100);
+        // How the system's clock stands when the next service begins.
+        const startMs = t.clock.ms + pick([0, 0, 3_600_000, -900_000]);
+        if (roll < 2) await life.restart(Math.max(1000, startMs));
+        else if (roll < 4) await life.kill(Math.max(1000, startMs));
+        else if (roll < 8) t.announce();
+        else if (roll < 9 && below(8) === 0) {
+          await t.send("DELETE", `/v1/batches/${batch.id}`);
+          wasCancelled = true;
+        } else if (held.length > 0) {
+          const id = pick(held);
+          if (t.waiting.has(id)) await t.give(id, below(10) === 0 ? BROKEN : below(2));
+          else if (below(12) === 0) t.break(id);
+          else await t.turn(id);
+        }
+        over = (await life.now.send("GET", `/v1/batches/${batch.id}`)).body.state !== "running";
+      }
+      const page = await life.now.send("GET", `/v1/batches/${batch.id}/groups?limit=100`);
+      brought.push(...page.body.groups);
+    }
+    expect([seed, brought.length >= 2]).toEqual([seed, true]);
+    expect([seed, new Set(brought.map(({ id }) => id)).size]).toEqual([seed, brought.length]);
+    for (const { rewards } of brought) expect([seed, rewards.length]).toEqual([seed, 2]);
+  }
+}, 120_000);

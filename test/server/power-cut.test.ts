@@ -8,6 +8,8 @@ import { tempDir } from "../support/temp-dir.ts";
 import { testDisk } from "../support/test-disk.ts";
 import { ECHO, setup } from "./setup.ts";
 
+const JSON_TYPE = { "content-type": "application/json" };
+
 const CLIENTS = 6;
 const JOBS_EACH = 8;
 
@@ -57,7 +59,9 @@ test("P1: whatever an answer tells, submitted, running or over, is on the disk b
   const client = async () => {
     for (let job = 0; job < JOBS_EACH; job++) {
       const body = JSON.stringify(ECHO);
-      const id = await tell(await fetch(`${t.url}/rollouts`, { method: "POST", body }));
+      const id = await tell(
+        await fetch(`${t.url}/rollouts`, { method: "POST", headers: JSON_TYPE, body }),
+      );
       await tell(await fetch(`${t.url}/rollouts/${id}`));
       await tell(await fetch(`${t.url}/rollouts/${id}?wait_ms=10000`));
     }
@@ -88,7 +92,11 @@ test("a stream of events tells of no end that the disk does not have", async () 
   await reader?.read();
   held = true;
   const submitted = fetch(`${t.url}/rollouts?wait_ms=10000`, {
-    ...{ method: "POST", body: JSON.stringify(ECHO) },
+    ...{
+      method: "POST",
+      headers: JSON_TYPE,
+      body: JSON.stringify(ECHO),
+    },
   });
   let heard = "";
   const next = reader?.read().then(({ value }) => {

@@ -64,7 +64,7 @@ test("without a body it has an id of its own", async () => {
 });
 
 test("what was scored in the agent's sandbox can't be scored again", async () => {
-  const plan = { agent: false, evaluation: "agent", image: "/i" } as const;
+  const plan = { agent: false, evaluation: "agent", image: "i" } as const;
   using _ = replaced(echo, "sandboxes", () => plan);
   await using t = setup();
   await t.send("POST", "/v1/rollouts?wait_ms=20000", { id: "a", ...ECHO });

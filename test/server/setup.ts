@@ -109,7 +109,10 @@ export function setup({
   const send = async (method: string, path: string, body?: unknown) => {
     const init: RequestInit = { method };
     const raw = typeof body === "string" || body instanceof ReadableStream;
-    if (body !== undefined) init.body = raw ? body : JSON.stringify(body);
+    if (body !== undefined) {
+      init.headers = { "content-type": "application/json" };
+      init.body = raw ? body : JSON.stringify(body);
+    }
     const response = await app.request(path, init, env);
     // biome-ignore lint/suspicious/noExplicitAny: what the assertions look at is what is tested.
     const reply: any = await response.json();

@@ -102,7 +102,7 @@ test("jobs of wide rows come over whole, with all that belongs to them", () => {
   const { num_attempts, limits: _limits, body_sha256, ...same } = kept;
   const columns = Object.entries(same).filter(([name]) => !/_(queued|active)_ms$/.test(name));
   expect(done).toMatchObject(Object.fromEntries(columns));
-  expect(t.store.bodyOf("done")).toBe(body_sha256);
+  expect(t.store.submissionOf("done")?.sha256).toBe(body_sha256);
   expect(viewRollout(done)).toMatchObject({ id, num_attempts, labels: { step: "7" }, turns: 1 });
   expect(t.store.trajectory(done.seq)).toEqual({ attempt: 2, record: "[1]" });
   expect(t.store.callbacks.due(9, 9)).toEqual([{ seq: done.seq, url: "http://a/", attempts: 1 }]);

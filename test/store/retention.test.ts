@@ -159,7 +159,7 @@ test("of the instances those stay that were met last", () => {
     instances.learn({ ...experience, key: `echo:${at}`, nowMs: 10 - at });
   }
   new GroupRetention(db, 3).remove(0, 0, 10);
-  const keys = instances.list({ after: "", limit: 10 }).map(({ key }) => key);
+  const keys = instances.list({ after: "", prefix: "", limit: 10 }).map(({ key }) => key);
   expect(keys).toEqual(["echo:0", "echo:1", "echo:2"]);
 });
 

@@ -68,7 +68,7 @@ describe("a job", () => {
     const row = t.store.jobById("a");
     expect(row).toMatchObject(shown);
     expect(t.store.workById("a")).toMatchObject({ ...shown, instance: '{"x":"é"}', options: "{}" });
-    expect(t.store.bodyOf("a")).toBe("sha");
+    expect(t.store.submissionOf("a")?.sha256).toBe("sha");
     // What nobody is shown is not read where jobs are: it may be long.
     const listed = t.store.list({ after: 0, limit: 1, order: "submitted" }).rows[0];
     for (const light of [row, listed]) expect(light).not.toHaveProperty("instance");
@@ -90,7 +90,13 @@ describe("a job", () => {
       const row = t.store.workById(id);
       const labels = JSON.parse(row?.labels ?? "{}");
       expect(row?.seq).toBe(seqs[index] as number);
-      return { id, sha: t.store.bodyOf(id), instance: row?.instance, labels, lease: row?.lease_ms };
+      return {
+        id,
+        sha: t.store.submissionOf(id)?.sha256,
+        instance: row?.instance,
+        labels,
+        lease: row?.lease_ms,
+      };
     });
     expect(stored).toEqual(
       news.map(({ job: { id }, row }) => ({

@@ -46,6 +46,8 @@ type GroupServiceOptions = {
   maxPausedAlive?: number;
   /** So many turns each rollout takes in RUN, one after the other as `turn` says. Without: it goes on by itself. */
   turns?: number;
+  /** How the system's clock stands as the service begins. */
+  startMs?: number;
 };
 
 /**
@@ -59,12 +61,13 @@ export function groupService(
     carryLimitMs = 1_000_000,
     maxPausedAlive = 4,
     turns = 0,
+    startMs = 1_000_000,
     ...from
   }: GroupServiceOptions = {},
 ) {
   const announcedMs: number[] = [];
   const store = new Store(dataDir);
-  const clock = { ms: 1_000_000, nowMs: () => clock.ms++ };
+  const clock = { ms: startMs, nowMs: () => clock.ms++ };
   recoverJobs(store, clock, 2);
   const waiting = new Map<string, Started>();
   const playing = new Map<string, Playing>();
@@ -154,7 +157,10 @@ export function groupService(
       // biome-ignore lint/suspicious/noExplicitAny: what the assertions look at is what is tested.
     ): Promise<{ status: number; body: any }> {
       const init: RequestInit = { method };
-      if (body !== undefined) init.body = JSON.stringify(body);
+      if (body !== undefined) {
+        init.headers = { "content-type": "application/json" };
+        init.body = JSON.stringify(body);
+      }
       const response = await app.request(path, init, { keepOpen() {}, closeIfStuck() {}, client });
       return { status: response.status, body: await response.json() };
     },
@@ -220,12 +226,18 @@ export function mortalGroupService(options: GroupServiceOptions = {}) {
     get now() {
       return service;
     },
-    async kill(): Promise<void> {
+    /** @param startMs how the clock was set meanwhile */
+    async kill(startMs?: number): Promise<void> {
       const next = folders.use(tempDir()).path;
       cpSync(at, next, { recursive: true });
       await service[Symbol.asyncDispose]();
       at = next;
-      service = groupService(at, options);
+      service = groupService(at, { ...options, ...(startMs !== undefined && { startMs }) });
+    },
+    /** SIGTERM: what runs is handed back, and the next service goes on with it in the same folder. */
+    async restart(startMs?: number): Promise<void> {
+      await service[Symbol.asyncDispose]();
+      service = groupService(at, { ...options, ...(startMs !== undefined && { startMs }) });
     },
     async [Symbol.asyncDispose]() {
       await service[Symbol.asyncDispose]();

@@ -166,7 +166,7 @@ export function oddRequests(seed: number): () => OddRequest {
     if (form === 5) return { body: damaged(record), type: "application/x-protobuf" };
     if (form === 6) return { body: damaged(bytes), type: "application/json" };
     if (form === 7) return { body: Uint8Array.from({ length: below(300) }, () => below(256)) };
-    return { body: text };
+    return { body: text, type: "application/json" };
   };
   return () => {
     const { route, example } = pick(ROUTES);

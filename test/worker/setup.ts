@@ -16,7 +16,10 @@ export const SETTINGS: WorkerSettings = {
   cgroups: null,
   dataDir: "/none",
   defaultImage: "/images/default",
-  images: { cacheDir: "/none", maxBytes: 1, mountAboveBytes: null, apptainer: "" },
+  images: {
+    ...{ cacheDir: "/none", maxBytes: 1, mountAboveBytes: null, apptainer: "" },
+    policy: { named: [], folders: null, registries: [] },
+  },
   sandbox: {
     writable: "overlay",
     startTimeoutMs: 1,

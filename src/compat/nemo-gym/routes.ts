@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { type Context, Hono } from "hono";
 import { ServiceError } from "../../errors.ts";
+import { inScope } from "../../jobs/owner.ts";
 import type { Submission } from "../../pipeline/parts.ts";
 import type { Scheduler } from "../../pipeline/scheduler.ts";
 import { canonicalJson, parseBody } from "../../protocol/parse.ts";
@@ -55,9 +56,11 @@ export function gymRoutes(parts: GymParts): Hono<ServerEnv> {
   const runs = new Runs(settings.adoptMs, (id) => void scheduler.cancel(id));
 
   runs.orphanAll(
-    unfinishedOf(parts, API).flatMap(({ id, labels }) => {
+    unfinishedOf(parts, API).flatMap(({ id, labels, client }) => {
       const bodySha256 = labels === null ? undefined : JSON.parse(labels)[BODY_LABEL];
-      return typeof bodySha256 === "string" ? [{ rolloutId: id, bodySha256 }] : [];
+      return typeof bodySha256 === "string"
+        ? [{ rolloutId: id, key: inScope(client, bodySha256) }]
+        : [];
     }),
   );
 
@@ -77,7 +80,7 @@ export function gymRoutes(parts: GymParts): Hono<ServerEnv> {
     const labels = { api: API, [BODY_LABEL]: bodySha256 };
     const { row, rollout } = readRunRequest(body, { labels }, settings.servers);
     const finished = await gate.wait(async () => {
-      const { run, adopted } = runs.enter(bodySha256);
+      const { run, adopted } = runs.enter(inScope(c.env.client, bodySha256));
       if (!adopted) {
         const { job, row: accepted } = accept({ ...rollout, id: run.rolloutId });
         await scheduler.submit([{ job, row: { ...accepted, client: c.env.client } }]);

@@ -1,5 +1,5 @@
-/** A rollout whose reply was not delivered yet. */
-export type Run = { readonly rolloutId: string; readonly bodySha256: string; timer: Timer | null };
+/** A rollout whose reply was not delivered yet; `key` says whose it is, and with what body it was asked for. */
+export type Run = { readonly rolloutId: string; readonly key: string; timer: Timer | null };
 
 /**
  * Which rollouts lost their client. NeMo Gym's client sends a body again, without a mark, when its connection
@@ -15,25 +15,25 @@ export class Runs {
     this.#cancel = cancel;
   }
 
-  enter(bodySha256: string): { run: Run; adopted: boolean } {
-    const orphan = this.#orphans.get(bodySha256)?.[0];
+  enter(key: string): { run: Run; adopted: boolean } {
+    const orphan = this.#orphans.get(key)?.[0];
     if (orphan) {
       this.#forget(orphan);
       return { run: orphan, adopted: true };
     }
     const rolloutId = `gym-${crypto.randomUUID()}`;
-    return { run: { rolloutId, bodySha256, timer: null }, adopted: false };
+    return { run: { rolloutId, key, timer: null }, adopted: false };
   }
 
   /** Rollouts of a service that was killed: their clients send their bodies again as well. */
-  orphanAll(left: Iterable<Pick<Run, "rolloutId" | "bodySha256">>): void {
+  orphanAll(left: Iterable<Pick<Run, "rolloutId" | "key">>): void {
     for (const run of left) this.orphan({ ...run, timer: null });
   }
 
   /** Its client is gone: it waits to be taken over, and is cancelled when nobody does. */
   orphan(run: Run): void {
-    const orphans = this.#orphans.get(run.bodySha256) ?? [];
-    this.#orphans.set(run.bodySha256, [...orphans, run]);
+    const orphans = this.#orphans.get(run.key) ?? [];
+    this.#orphans.set(run.key, [...orphans, run]);
     run.timer = setTimeout(() => {
       this.#forget(run);
       this.#cancel(run.rolloutId);
@@ -44,8 +44,8 @@ export class Runs {
   #forget(run: Run): void {
     if (run.timer) clearTimeout(run.timer);
     run.timer = null;
-    const left = this.#orphans.get(run.bodySha256)?.filter((other) => other !== run) ?? [];
-    if (left.length > 0) this.#orphans.set(run.bodySha256, left);
-    else this.#orphans.delete(run.bodySha256);
+    const left = this.#orphans.get(run.key)?.filter((other) => other !== run) ?? [];
+    if (left.length > 0) this.#orphans.set(run.key, left);
+    else this.#orphans.delete(run.key);
   }
 }

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { ServiceError } from "../../errors.ts";
+import { inScope } from "../../jobs/owner.ts";
 import { canonicalJson } from "../../protocol/parse.ts";
 
 /** An open `/process`: a rollout and those who wait for it. */
@@ -7,6 +8,8 @@ export type Call = {
   readonly rolloutId: string;
   /** The client's own name for it. */
   readonly jobId: string | null;
+  /** Whose it is, by whom its name is known. */
+  readonly client: string;
   readonly bodySha256: string;
   /** Until it resolves there may be no rollout yet, and after it failed there is none. */
   accepted: Promise<unknown>;
@@ -41,8 +44,8 @@ export class Calls {
     return this.#open;
   }
 
-  byJobId(jobId: string): Call | null {
-    return this.#byJobId.get(jobId) ?? null;
+  byJobId(jobId: string, client: string): Call | null {
+    return this.#byJobId.get(inScope(client, jobId)) ?? null;
   }
 
   /**
@@ -50,14 +53,14 @@ export class Calls {
    *
    * @throws ServiceError `id_conflict` when the id is in use for another body
    */
-  enter(jobId: string | null, body: unknown): { call: Call; fresh: boolean } {
+  enter(jobId: string | null, body: unknown, client: string): { call: Call; fresh: boolean } {
     const bodySha256 = createHash("sha256").update(canonicalJson(body)).digest("hex");
-    const known = jobId === null ? undefined : this.#byJobId.get(jobId);
+    const known = jobId === null ? undefined : this.#byJobId.get(inScope(client, jobId));
     if (known && known.bodySha256 !== bodySha256) {
       const message = `job_id "${jobId}" is in use by a call with another body`;
       throw new ServiceError("id_conflict", message, { field: "job_id" });
     }
-    const call = known ?? this.#begin(jobId, bodySha256);
+    const call = known ?? this.#begin(jobId, bodySha256, client);
     if (call.timer) clearTimeout(call.timer);
     call.timer = null;
     call.readers++;
@@ -86,20 +89,19 @@ export class Calls {
     for (const call of this.#open) this.#forget(call);
   }
 
-  #begin(jobId: string | null, bodySha256: string): Call {
+  #begin(jobId: string | null, bodySha256: string, client: string): Call {
     const rolloutId = `prorl-${crypto.randomUUID()}`;
     const unread = { accepted: Promise.resolve(), readers: 0, timer: null };
-    const call: Call = { rolloutId, jobId, bodySha256, ...unread };
+    const call: Call = { rolloutId, jobId, client, bodySha256, ...unread };
     this.#open.add(call);
-    if (jobId !== null) this.#byJobId.set(jobId, call);
+    if (jobId !== null) this.#byJobId.set(inScope(client, jobId), call);
     return call;
   }
 
   #forget(call: Call): void {
     if (call.timer) clearTimeout(call.timer);
     this.#open.delete(call);
-    if (call.jobId !== null && this.#byJobId.get(call.jobId) === call) {
-      this.#byJobId.delete(call.jobId);
-    }
+    const name = call.jobId === null ? null : inScope(call.client, call.jobId);
+    if (name !== null && this.#byJobId.get(name) === call) this.#byJobId.delete(name);
   }
 }

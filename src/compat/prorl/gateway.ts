@@ -89,8 +89,8 @@ export class ProrlGateway {
   }
 
   /** False when no open call has that id. */
-  async cancel(jobId: string): Promise<boolean> {
-    const call = this.#calls.byJobId(jobId);
+  async cancel(jobId: string, client: string): Promise<boolean> {
+    const call = this.#calls.byJobId(jobId, client);
     if (!call || !(await wasAccepted(call))) return false;
     await this.#parts.scheduler.cancel(call.rolloutId);
     return true;
@@ -115,7 +115,7 @@ export class ProrlGateway {
     if (addresses.list().length === 0) {
       throw new ServiceError("not_ready", NO_ADDRESSES);
     }
-    const { call, fresh } = this.#calls.enter(request.jobId, body);
+    const { call, fresh } = this.#calls.enter(request.jobId, body, client);
     try {
       if (fresh) {
         const { job, row } = this.#submission(request, call.rolloutId);

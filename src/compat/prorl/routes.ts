@@ -4,10 +4,14 @@ import { ServiceError } from "../../errors.ts";
 import type { Stage } from "../../jobs/job.ts";
 import { readJson } from "../../server/body.ts";
 import type { Gate } from "../../server/gate.ts";
+import { requireOperator } from "../../server/owned.ts";
 import type { ServerEnv } from "../../server/parts.ts";
 import type { Store } from "../../store/store.ts";
 import { NOT_RUNNING, type ProrlGateway, type ProrlParts } from "./gateway.ts";
 import { WrongShape } from "./process-request.ts";
+
+/** An error quotes what was sent, which may be long. */
+const MAX_MESSAGE = 2000;
 
 const cancelSchema = z.looseObject({ job_id: z.string() });
 const addSchema = z.looseObject({ address: z.string().min(1) });
@@ -27,11 +31,13 @@ export function prorlRoutes(
   };
 
   app.post("/start", (c) => {
+    requireOperator(c);
     if (!gateway.start()) return c.json({ detail: "Server is already running" }, 400);
     return c.json({ status: "Server started successfully" });
   });
 
   app.post("/stop", async (c) => {
+    requireOperator(c);
     requireRunning();
     c.env.keepOpen();
     await gateway.stop();
@@ -55,11 +61,12 @@ export function prorlRoutes(
   app.post("/cancel", async (c) => {
     requireRunning();
     const { job_id } = shaped(cancelSchema, await readJson(c.req.raw, maxBodyBytes));
-    const found = await gateway.cancel(job_id);
+    const found = await gateway.cancel(job_id, c.env.client);
     return c.json({ status: `Cancel requested for job ${job_id}`, found });
   });
 
   app.post("/add_llm_server", async (c) => {
+    requireOperator(c);
     const { address } = shaped(addSchema, await readJson(c.req.raw, maxBodyBytes));
     await addresses.add(address);
     const done = gateway.running ? "Added" : "Buffered";
@@ -67,6 +74,7 @@ export function prorlRoutes(
   });
 
   app.post("/clear_llm_server", (c) => {
+    requireOperator(c);
     addresses.clear();
     const which = gateway.running ? "all" : "buffered";
     return c.json({ status: `Cleared ${which} LLM server addresses` });
@@ -75,17 +83,18 @@ export function prorlRoutes(
   app.onError((error, c) => {
     const message = error instanceof Error ? error.message : String(error);
     const mend = error instanceof ServiceError && error.mend ? `; ${error.mend}` : "";
-    return c.json({ detail: `${message}${mend}` }, statusFor(error));
+    const detail = `${message.slice(0, MAX_MESSAGE).toWellFormed()}${mend}`;
+    return c.json({ detail }, statusFor(error));
   });
 
   return app;
 }
 
-function statusFor(error: unknown): 400 | 409 | 413 | 415 | 422 | 429 | 500 | 503 {
+function statusFor(error: unknown): 400 | 403 | 409 | 413 | 415 | 422 | 429 | 500 | 503 {
   if (!(error instanceof ServiceError)) return 500;
   if (error instanceof WrongShape || error.code === "bad_json") return 422;
   if (error.code === "id_conflict" || error.code === "backend_differs") return 409;
-  const known = [400, 413, 415, 429, 503] as const;
+  const known = [400, 403, 413, 415, 429, 503] as const;
   return known.find((status) => status === error.status) ?? 500;
 }
 

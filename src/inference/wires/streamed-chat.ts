@@ -39,7 +39,7 @@ function addChoice(whole: Json, { delta, token_ids, logprobs, ...rest }: Json): 
       for (const call of listOf(value)) addCall(message, call as Json);
       isSampled ||= lengthOf(value) > 0;
     } else if (typeof value === "string" && key !== "role") {
-      message[key] = `${message[key] ?? ""}${value}`;
+      message[key] = `${Object.hasOwn(message, key) ? (message[key] ?? "") : ""}${value}`;
       isSampled ||= value !== "";
     }
   }
@@ -74,5 +74,6 @@ function listOf(value: unknown): unknown[] {
 }
 
 function known(fields: Json): Json {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
+  const given = ([key, value]: [string, unknown]) => value !== null && key !== "__proto__";
+  return Object.fromEntries(Object.entries(fields).filter(given));
 }

@@ -35,12 +35,16 @@ function merge(whole: unknown, piece: unknown): unknown {
     return whole;
   }
   if (!isObject(whole) || !isObject(piece)) return piece;
-  for (const [key, value] of Object.entries(piece)) whole[key] = merge(whole[key], value);
+  for (const [key, value] of Object.entries(piece)) {
+    if (key !== "__proto__")
+      whole[key] = merge(Object.hasOwn(whole, key) ? whole[key] : undefined, value);
+  }
   return whole;
 }
 
 function known(fields: Json): Json {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
+  const given = ([key, value]: [string, unknown]) => value !== null && key !== "__proto__";
+  return Object.fromEntries(Object.entries(fields).filter(given));
 }
 
 function isObject(value: unknown): value is Json {

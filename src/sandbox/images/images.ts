@@ -4,6 +4,7 @@ import { SharedTasks } from "../../lib/shared-tasks.ts";
 import { readJson, writeJson } from "./cache-folder.ts";
 import { cannotRead, fileDigest, fileState } from "./file-digest.ts";
 import { ImageCache } from "./image-cache.ts";
+import { allowing, type ImagePolicy, requireAllowed } from "./image-policy.ts";
 import { type InstallOptions, installKnown, installPulled } from "./install.ts";
 import { type NamedImage, readName } from "./names.ts";
 import { contentKey, pullKey } from "./on-node.ts";
@@ -20,6 +21,8 @@ export type ImageSettings = {
   mountAboveBytes: number | null;
   /** The Apptainer or Singularity program, by path or name. */
   apptainer: string;
+  /** What may be named; a name stands for what the operator has added. */
+  policy: ImagePolicy;
 };
 
 /** An image that stays as it is until the lease is over. */
@@ -53,7 +56,8 @@ export class Images {
 
   /**
    * @param image a name, an absolute path, `docker-archive:/PATH`, `oci-archive:/PATH`, or a registry's URI
-   * @throws ServiceError `image_*`, `disk_full`, `sandbox_unavailable`, or the reason of `signal`
+   * @throws ServiceError `image_*`, `disk_full`, `sandbox_unavailable`, `invalid_field` and `address_forbidden` for what
+   * may not be named, or the reason of `signal`
    */
   async acquire(image: string, signal: AbortSignal): Promise<ImageLease> {
     const reference = parseReference(image);
@@ -63,10 +67,15 @@ export class Images {
       if (ready) return this.#leased(named.digest, ready);
       return await this.#cached(() => this.#remake(named, signal), signal);
     }
+    // What a registry has given before is used without asking it; `pullImage` asks none that is not allowed.
+    if (reference.kind !== "registry") requireAllowed(image, this.#settings.policy);
     const source = await findSource(reference);
     if (source.kind === "folder") return { path: source.location, digest: null, lock: null };
     if (await this.#isMounted(source)) return { path: source.location, digest: null, lock: null };
-    return await this.#cached(() => this.install(image, source, signal), signal);
+    const { policy } = this.#settings;
+    // Its registry may be asked for this image, and for no other.
+    const own = policy.named.includes(image) ? allowing(image, policy) : policy;
+    return await this.#cached(() => this.install(image, source, signal, { policy: own }), signal);
   }
 
   /** Brings an image into the cache, also a folder, and keeps it while the lease lasts. */
@@ -79,7 +88,7 @@ export class Images {
     // A registry is asked again: the reference may stand for something newer.
     let fresh = source.kind === "registry";
     const install = () => {
-      const done = this.install(image, source, signal, fresh);
+      const done = this.install(image, source, signal, { fresh });
       fresh = false;
       return done;
     };
@@ -91,11 +100,12 @@ export class Images {
     image: string,
     source: Source,
     signal: AbortSignal,
-    fresh = false,
+    { fresh = false, policy = this.#settings.policy } = {},
   ): Promise<string> {
     const { cache } = this;
     const { apptainer, maxBytes } = this.#settings;
-    const given = { cache, image, source, apptainer, maxBytes };
+    const { registries } = policy;
+    const given = { cache, image, source, apptainer, maxBytes, registries };
     const options = (shared: AbortSignal): InstallOptions => ({ ...given, signal: shared });
     if (source.kind === "registry") {
       const key = pullKey(source.location);
@@ -140,7 +150,8 @@ export class Images {
     const reference = parseReference(image);
     if (reference.kind === "name") throw new Error(`the name ${name} stands for a name`);
     const source = await findSource(reference);
-    const found = await this.install(image, source, signal);
+    const policy = allowing(image, this.#settings.policy);
+    const found = await this.install(image, source, signal, { policy });
     if (found === digest) return found;
     const message = `the image ${name} is no longer in the cache, and ${image} has changed since`;
     throw new ServiceError("image_invalid", message, {

@@ -5,6 +5,7 @@ import type { FileLock } from "../../lib/file-lock.ts";
 import { checkUnchanged, fileState } from "./file-digest.ts";
 import type { ImageCache } from "./image-cache.ts";
 import { writeRecord } from "./record.ts";
+import type { Registry } from "./registry/registries.ts";
 import type { Source } from "./source.ts";
 import { normaliseTree, takeInventory, treeDigest } from "./tree.ts";
 import { diskFull, unpack } from "./unpack.ts";
@@ -18,6 +19,8 @@ export type InstallOptions = {
   apptainer: string;
   /** Units: bytes. What nobody uses goes when the cache is larger. */
   maxBytes: number;
+  /** Those that may be asked. */
+  registries: readonly Registry[];
   signal: AbortSignal;
 };
 
@@ -74,9 +77,9 @@ export async function installPulled(
 }
 
 async function unpackHere(options: InstallOptions, folder: string, lock: FileLock): Promise<void> {
-  const { source, image, apptainer, maxBytes, signal } = options;
+  const { source, image, apptainer, registries, maxBytes, signal } = options;
   await withinLimit({ image, folder, maxBytes, signal }, (signal) =>
-    unpack(source, { image, folder, apptainer, lock, signal }),
+    unpack(source, { image, folder, apptainer, registries, maxBytes, lock, signal }),
   );
   const rootfs = join(folder, "rootfs");
   if (!isFolder(rootfs)) throw new ServiceError("image_invalid", `the image ${image} is empty`);

@@ -11,7 +11,7 @@ export type Reference =
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 const ARCHIVE = /^(docker-archive|oci-archive):(\/.+)$/s;
-const REGISTRY = /^(docker|oras|library):\/\/[^\s/-][^\s]*$/;
+const REGISTRY = /^(docker|oras):\/\/[^\s/-][^\s]*$/;
 
 /** @throws ServiceError `image_invalid` */
 export function parseReference(image: string): Reference {

@@ -1,8 +1,11 @@
-import { dirname, join } from "node:path";
+import { rmSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { ServiceError } from "../../errors.ts";
 import type { FileLock } from "../../lib/file-lock.ts";
 import { whyNotExecutable } from "../../lib/why-not-executable.ts";
 import { findProgram } from "../programs.ts";
+import { type Pulled, pullImage } from "./registry/pull.ts";
+import type { Registry } from "./registry/registries.ts";
 import { sifRootOffset } from "./sif.ts";
 import type { Source } from "./source.ts";
 import { runTool, type ToolResult } from "./tool.ts";
@@ -14,10 +17,16 @@ export type UnpackOptions = {
   folder: string;
   /** The Apptainer or Singularity program, by path or name. */
   apptainer: string;
+  /** Those that may be asked. */
+  registries: readonly Registry[];
+  /** Units: bytes. Of what a registry sends. */
+  maxBytes: number;
   lock: FileLock;
   signal: AbortSignal;
 };
 
+/** Where files come from that are on the node. */
+type Local = { kind: Exclude<Source["kind"], "registry"> | Pulled["kind"]; location: string };
 type Tool = { argv: string[]; env?: Record<string, string> };
 
 const DISK_FULL = /No space left on device|Disk quota exceeded|File too large|ENOSPC|EDQUOT|EFBIG/i;
@@ -25,13 +34,6 @@ const NO_PROGRAM = /([\w-]+): (?:not found|Cannot exec: No such file|command not
 /** Nobody but the node's administrator makes devices, and a sandbox has its own. */
 const DEVICE = /Cannot mknod|could not create (character|block) device|not superuser/;
 const EPILOGUE = /Exiting with failure status due to previous errors|^\s*$/;
-const NOT_THERE =
-  /manifest unknown|name unknown|unauthorized|authentication required|denied|not found|status 40[134]|image not known/i;
-
-/** Proxies, credentials and certificates; the rest of our environment would change what is built. */
-const REGISTRY_VARIABLES =
-  /^((https?|no|all)_proxy|(APPTAINER|SINGULARITY)_DOCKER_\w+|DOCKER_CONFIG|SSL_CERT_\w+|HOME)$/i;
-
 /**
  * Writes the files of `source` to `folder/rootfs`, as they come: call `normaliseTree` next.
  * @throws ServiceError `image_invalid`, `image_not_found`, `image_unreachable`, `disk_full`,
@@ -39,13 +41,35 @@ const REGISTRY_VARIABLES =
  */
 export async function unpack(source: Source, options: UnpackOptions): Promise<void> {
   const { folder, lock, signal } = options;
-  const { argv, env = {} } = await toolFor(source, options);
+  const { kind, location } = source;
+  const local = kind === "registry" ? await pulled(location, options) : { kind, location };
+  const { argv, env = {} } = await toolFor(local, options);
   const result = await runTool(argv, { cwd: folder, env, lock, signal });
-  if (result.exitCode === 0 || onlyDevicesMissing(source, result)) return;
-  throw explain(source, options.image, argv, result);
+  if (result.exitCode !== 0 && !onlyDevicesMissing(local, result)) {
+    throw explain(local, options.image, argv, result);
+  }
+  // The image is what its files are, not how they came.
+  if (kind === "registry") rmSync(local.location, { recursive: true });
 }
 
-async function toolFor(source: Source, { folder, apptainer }: UnpackOptions): Promise<Tool> {
+async function pulled(uri: string, options: UnpackOptions): Promise<Local> {
+  try {
+    return await pullImage(uri, options);
+  } catch (error) {
+    options.signal.throwIfAborted();
+    if (!(error instanceof ServiceError)) throw error;
+    const { code, message, field, mend = noWay(uri), cause } = error;
+    const told =
+      code === "address_forbidden" ? message : `the image ${uri} can't be fetched: ${message}`;
+    throw new ServiceError(code, told, { ...(field && { field }), mend, cause });
+  }
+}
+
+function noWay(uri: string): string {
+  return `on a node without a way to the registry: \`apptainer pull image.sif ${uri}\` elsewhere, and \`rolloutd images add image.sif\` here`;
+}
+
+async function toolFor(source: Local, { folder, apptainer }: UnpackOptions): Promise<Tool> {
   const rootfs = join(folder, "rootfs");
   switch (source.kind) {
     case "sif": {
@@ -66,15 +90,15 @@ async function toolFor(source: Source, { folder, apptainer }: UnpackOptions): Pr
     case "docker-archive":
     case "oci-archive":
       return build(apptainer, folder, `${source.kind}:${source.location}`);
-    case "registry":
-      return build(apptainer, folder, source.location);
+    case "oci":
+      // By its name alone, because Apptainer writes into the image where it came from.
+      return build(apptainer, folder, `oci:${basename(source.location)}`);
   }
 }
 
 const MEND = "Install Apptainer, or name it with --apptainer.";
 
 function build(apptainer: string, folder: string, from: string): Tool {
-  const given = Object.entries(process.env).filter(([name]) => REGISTRY_VARIABLES.test(name));
   const own = Object.fromEntries(
     ["APPTAINER", "SINGULARITY"].flatMap((name) => [
       [`${name}_TMPDIR`, folder],
@@ -90,7 +114,7 @@ function build(apptainer: string, folder: string, from: string): Tool {
       join(folder, "rootfs"),
       from,
     ],
-    env: { HOME: folder, ...(Object.fromEntries(given) as Record<string, string>), ...own },
+    env: { HOME: folder, ...own },
   };
 }
 
@@ -102,13 +126,13 @@ function findUnsquashfs(apptainer: string): string | null {
   return found.find((path) => whyNotExecutable(path) === null) ?? null;
 }
 
-function onlyDevicesMissing({ kind }: Source, { exitCode, output }: ToolResult): boolean {
+function onlyDevicesMissing({ kind }: Local, { exitCode, output }: ToolResult): boolean {
   if (!["sif", "tar", "folder"].includes(kind) || exitCode > 2) return false;
   const lines = output.split("\n").filter((line) => !EPILOGUE.test(line));
   return lines.length > 0 && lines.every((line) => DEVICE.test(line));
 }
 
-function explain(source: Source, image: string, argv: string[], result: ToolResult): ServiceError {
+function explain(source: Local, image: string, argv: string[], result: ToolResult): ServiceError {
   const { output, exitCode } = result;
   const said = lastWords(output) || `${argv[0]} ended with ${exitCode}`;
   if (DISK_FULL.test(output)) return diskFull(image, said);
@@ -117,30 +141,9 @@ function explain(source: Source, image: string, argv: string[], result: ToolResu
     const what = `the image ${image} needs ${missing}, which this node lacks`;
     return new ServiceError("sandbox_unavailable", what, { mend: `install ${missing}` });
   }
-  if (source.kind === "registry") return explainRegistry(image, output, said);
   const mend =
     source.kind === "tar" ? { mend: "an archive of docker save is docker-archive:PATH" } : {};
   return new ServiceError("image_invalid", `the image ${image} can't be unpacked: ${said}`, mend);
-}
-
-function explainRegistry(image: string, output: string, said: string): ServiceError {
-  const unreachable = () => {
-    const mend = `on a node without a way to the registry: \`apptainer pull image.sif ${image}\` elsewhere, and \`rolloutd images add image.sif\` here; task_images (KIND=REFERENCE with {field}) names images of your own for a kind's rows`;
-    const message = `the image ${image} can't be fetched: ${said}`;
-    return new ServiceError("image_unreachable", message, { mend });
-  };
-  if (/no such host|connection|timeout|dial tcp|TLS|EOF|status 5|429|toomany/i.test(output)) {
-    return unreachable();
-  }
-  if (NOT_THERE.test(output)) {
-    return new ServiceError("image_not_found", `the registry does not give ${image}: ${said}`, {
-      mend: "correct the reference, or log in with `apptainer registry login`",
-    });
-  }
-  if (/(parse|invalid) reference/i.test(output)) {
-    return new ServiceError("image_invalid", `${image} is no reference: ${said}`);
-  }
-  return unreachable();
 }
 
 /** Retryable: room may be made. */

@@ -1,10 +1,14 @@
-import { Hono } from "hono";
+import { type Context, Hono } from "hono";
 import { z } from "zod";
 import { ServiceError } from "../../errors.ts";
 import { ENGINE_CHOICES } from "../../inference/engine-profile.ts";
+import { sees } from "../../jobs/owner.ts";
 import { parseBody } from "../../protocol/parse.ts";
+import { pageLimit } from "../../protocol/queries.ts";
 import { readJson } from "../body.ts";
-import type { ServerEnv, ServerParts } from "../parts.ts";
+import { requireOperator } from "../owned.ts";
+import type { DecisionView, ServerEnv, ServerParts } from "../parts.ts";
+import { readQuery } from "../query.ts";
 
 export const addSchema = z.strictObject({
   url: z.url({ protocol: /^https?$/, error: "must be an http: or https: URL" }),
@@ -23,7 +27,7 @@ export const leavingSchema = z.strictObject({
 });
 
 export const decisionsSchema = z.strictObject({
-  limit: z.coerce.number().int().min(1).max(512).default(50),
+  limit: pageLimit(512, 50),
 });
 
 function unknownBackend(id: string): ServiceError {
@@ -31,39 +35,47 @@ function unknownBackend(id: string): ServiceError {
   return new ServiceError("not_found", `there is no backend "${id}"`, { field: "id", mend });
 }
 
-export function backendRoutes({ backends, maxBodyBytes }: ServerParts) {
+export function backendRoutes({ store, backends, maxBodyBytes }: ServerParts) {
+  const own = (c: Context<ServerEnv>, decisions: DecisionView[]) =>
+    decisions.filter(({ job_id }) => {
+      const row = store.jobById(job_id);
+      return sees(c.env.client, row?.client ?? "");
+    });
   const app = new Hono<ServerEnv>();
 
   app.get("/", (c) => c.json({ backends: backends.list() }));
 
   app.post("/", async (c) => {
+    requireOperator(c);
     const request = parseBody(addSchema, await readJson(c.req.raw, maxBodyBytes));
     return c.json(await backends.add(request, c.req.raw.signal), 201);
   });
 
   app.get("/decisions", (c) => {
-    const { limit } = parseBody(decisionsSchema, c.req.query());
-    return c.json({ decisions: backends.decisions(limit) });
+    const { limit } = readQuery(c, decisionsSchema);
+    return c.json({ decisions: own(c, backends.decisions(limit)) });
   });
 
   app.get("/:id", (c) => {
     const id = c.req.param("id");
-    const { limit } = parseBody(decisionsSchema, c.req.query());
+    const { limit } = readQuery(c, decisionsSchema);
     const backend = backends.list().find((candidate) => candidate.id === id);
     if (!backend) throw unknownBackend(id);
-    return c.json({ ...backend, decisions: backends.decisions(limit, id) });
+    return c.json({ ...backend, decisions: own(c, backends.decisions(limit, id)) });
   });
 
   app.post("/:id/drain", (c) => {
+    requireOperator(c);
     const id = c.req.param("id");
-    const { trajectories } = parseBody(leavingSchema, c.req.query());
+    const { trajectories } = readQuery(c, leavingSchema);
     if (!backends.drain(id, trajectories)) throw unknownBackend(id);
     return c.json({ draining: id, trajectories });
   });
 
   app.delete("/:id", (c) => {
+    requireOperator(c);
     const id = c.req.param("id");
-    const { trajectories } = parseBody(leavingSchema, c.req.query());
+    const { trajectories } = readQuery(c, leavingSchema);
     if (!backends.remove(id, trajectories)) throw unknownBackend(id);
     return c.json({ removed: id, trajectories });
   });

@@ -1,6 +1,5 @@
 import { type Context, Hono } from "hono";
 import { z } from "zod";
-import { ServiceError } from "../../errors.ts";
 import { BATCH_STATES } from "../../jobs/batch.ts";
 import { appendSchema, batchRequestSchema } from "../../protocol/batch.ts";
 import { type BatchView, viewBatch } from "../../protocol/batch-view.ts";
@@ -8,7 +7,9 @@ import { parseBody } from "../../protocol/parse.ts";
 import { anyOf, cursor, pageLimit, waitMs, waitQuery } from "../../protocol/queries.ts";
 import type { BatchRow } from "../../store/tables.ts";
 import { readJson } from "../body.ts";
+import { ownBatch, ownedBy } from "../owned.ts";
 import type { ServerEnv, ServerParts } from "../parts.ts";
+import { readQuery } from "../query.ts";
 import { waitFinal } from "../wait.ts";
 import { describe, groupQuery } from "./groups.ts";
 
@@ -31,24 +32,24 @@ export function batchRoutes(parts: ServerParts) {
   const app = new Hono<ServerEnv>();
 
   app.post("/", async (c) => {
-    const { wait_ms } = parseBody(waitQuery, c.req.query());
+    const { wait_ms } = readQuery(c, waitQuery);
     const body = parseBody(batchRequestSchema, await readJson(c.req.raw, parts.maxBodyBytes));
     const { id, created } = await batches.submit(parts.acceptBatch(body, c.env.client));
     await waitUntil(c, id, wait_ms, () => false);
-    return c.json({ created, ...view(find(id)) }, created ? 201 : 200);
+    return c.json({ created, ...view(find(c, id)) }, created ? 201 : 200);
   });
 
   app.get("/", (c) => {
-    const { after, limit, state: states } = parseBody(batchListQuery, c.req.query());
-    const rows = store.batches.list({ after, limit, ...(states ? { states } : {}) });
+    const { after, limit, state: states } = readQuery(c, batchListQuery);
+    const rows = store.batches.list({ after, limit, ...ownedBy(c), ...(states ? { states } : {}) });
     return c.json({ batches: rows.map(view), next: rows.at(-1)?.seq ?? after });
   });
 
   app.get("/:id", async (c) => {
-    const { wait_ms } = parseBody(waitQuery, c.req.query());
+    const { wait_ms } = readQuery(c, waitQuery);
     const id = c.req.param("id");
     await waitUntil(c, id, wait_ms, () => false);
-    const row = find(id);
+    const row = find(c, id);
     const over = row.finished_ms !== null;
     return c.json({
       ...view(row),
@@ -57,7 +58,7 @@ export function batchRoutes(parts: ServerParts) {
   });
 
   app.post("/:id/instances", async (c) => {
-    const row = find(c.req.param("id"));
+    const row = find(c, c.req.param("id"));
     const body = parseBody(appendSchema, await readJson(c.req.raw, parts.maxBodyBytes));
     const groups = parts.acceptInstances(JSON.parse(row.options), body.instances);
     const { at = null, close = false } = body;
@@ -69,13 +70,13 @@ export function batchRoutes(parts: ServerParts) {
    * following page; with `over` none will follow.
    */
   app.get("/:id/groups", async (c) => {
-    const { after, limit, wait_ms, ...query } = parseBody(groupsQuery, c.req.query());
+    const { after, limit, wait_ms, ...query } = readQuery(c, groupsQuery);
     const id = c.req.param("id");
-    const page = () => store.batches.delivered(find(id).seq, after, limit);
+    const page = () => store.batches.delivered(find(c, id).seq, after, limit);
     await waitUntil(c, id, wait_ms, () => page().length > 0);
     const rows = page();
     const next = rows.at(-1)?.delivered ?? after;
-    const { seq, finished_ms } = find(id);
+    const { seq, finished_ms } = find(c, id);
     const over = finished_ms !== null && next >= store.batches.deliveries(seq).delivered;
     return c.json({ groups: rows.map((row) => describe(parts, row, query)), next, over });
   });
@@ -85,12 +86,12 @@ export function batchRoutes(parts: ServerParts) {
    * handed over stays.
    */
   app.delete("/:id", async (c) => {
-    const { wait_ms } = parseBody(waitQuery, c.req.query());
+    const { wait_ms } = readQuery(c, waitQuery);
     const id = c.req.param("id");
-    const ended = await batches.cancel(id);
-    if (!ended) throw unknown(id);
-    await waitFinal(c, parts, store.batches.unfinishedRollouts(ended.seq), wait_ms);
-    return c.json(view(find(id)));
+    const { seq } = find(c, id);
+    await batches.cancel(id);
+    await waitFinal(c, parts, store.batches.unfinishedRollouts(seq), wait_ms);
+    return c.json(view(find(c, id)));
   });
 
   function view(row: BatchRow): BatchView {
@@ -100,10 +101,8 @@ export function batchRoutes(parts: ServerParts) {
     return viewBatch(row, store.batches.groupCounts(seq), delivered, lengths);
   }
 
-  function find(id: string): BatchRow {
-    const row = store.batches.byId(id);
-    if (!row) throw unknown(id);
-    return row;
+  function find(c: Context<ServerEnv>, id: string): BatchRow {
+    return ownBatch(c, parts, id);
   }
 
   /** Waits for the end of the batch, or until `enough`. */
@@ -113,7 +112,7 @@ export function batchRoutes(parts: ServerParts) {
     waitMs: number,
     enough: () => boolean,
   ): Promise<void> {
-    const hasToWait = () => find(id).finished_ms === null && !enough() && !scheduler.draining;
+    const hasToWait = () => find(c, id).finished_ms === null && !enough() && !scheduler.draining;
     if (waitMs <= 0 || !hasToWait()) return;
     c.env.keepOpen();
     const until = performance.now() + waitMs;
@@ -126,8 +125,4 @@ export function batchRoutes(parts: ServerParts) {
   }
 
   return app;
-}
-
-function unknown(id: string): ServiceError {
-  return new ServiceError("not_found", `there is no batch "${id}"`, { field: "id" });
 }

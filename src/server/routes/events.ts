@@ -1,9 +1,10 @@
 import { Hono } from "hono";
 import { ServiceError } from "../../errors.ts";
-import { parseBody } from "../../protocol/parse.ts";
 import { eventsQuery } from "../../protocol/queries.ts";
 import { EventStream } from "../event-stream.ts";
+import { ownedBy } from "../owned.ts";
 import type { ServerEnv, ServerParts } from "../parts.ts";
+import { readQuery } from "../query.ts";
 import { selection } from "./list.ts";
 
 const HEADERS = { "content-type": "text/event-stream", "cache-control": "no-store" };
@@ -17,12 +18,12 @@ export function eventRoutes(parts: ServerParts) {
    * sees nothing twice, also after a restart.
    */
   app.get("/", (c) => {
-    const query = parseBody(eventsQuery, c.req.query());
+    const query = readQuery(c, eventsQuery);
     if (c.req.method === "HEAD") return new Response(null, { headers: HEADERS });
     const last = c.req.header("last-event-id");
     const known = last === undefined ? { after: query.after } : position(last);
     const { after = parts.store.finishedCursor, groupsAfter } = known;
-    const filter = { ...selection(query), after };
+    const filter = { ...selection(query), ...ownedBy(c), after };
     // Who begins with the first rollout begins with the first group as well.
     const groups = groupsAfter ?? (known.after === 0 ? 0 : parts.store.groupEvents.cursor);
     const place = parts.gate.openStream();

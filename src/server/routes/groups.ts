@@ -1,6 +1,5 @@
 import { type Context, Hono } from "hono";
 import { z } from "zod";
-import { ServiceError } from "../../errors.ts";
 import { GROUP_STATES } from "../../jobs/group.ts";
 import { advantagesQuery, groupRequestSchema } from "../../protocol/group.ts";
 import { type GroupView, viewGroup } from "../../protocol/group-view.ts";
@@ -9,7 +8,9 @@ import { anyOf, cursor, pageLimit, waitMs } from "../../protocol/queries.ts";
 import { trajectoryQuery, viewTrajectory } from "../../protocol/trajectory-view.ts";
 import type { GroupRow } from "../../store/tables.ts";
 import { readJson } from "../body.ts";
+import { ownedBy, ownGroup } from "../owned.ts";
 import type { ServerEnv, ServerParts } from "../parts.ts";
+import { readQuery } from "../query.ts";
 import { waitFinal } from "../wait.ts";
 
 export const groupQuery = {
@@ -34,45 +35,44 @@ export function groupRoutes(parts: ServerParts) {
   const app = new Hono<ServerEnv>();
 
   app.post("/", async (c) => {
-    const query = parseBody(groupReadQuery, c.req.query());
+    const query = readQuery(c, groupReadQuery);
     const body = parseBody(groupRequestSchema, await readJson(c.req.raw, parts.maxBodyBytes));
     const { id, created } = await groups.submit(parts.acceptGroup(body, c.env.client));
     await waitDecided(c, id, query.wait_ms);
-    return c.json({ created, ...describe(parts, find(id), query) }, created ? 201 : 200);
+    return c.json({ created, ...describe(parts, find(c, id), query) }, created ? 201 : 200);
   });
 
   app.get("/", (c) => {
-    const { after, limit, state: states, ...query } = parseBody(groupListQuery, c.req.query());
-    const rows = store.groups.list({ after, limit, ...(states ? { states } : {}) });
+    const { after, limit, state: states, ...query } = readQuery(c, groupListQuery);
+    const rows = store.groups.list({ after, limit, ...ownedBy(c), ...(states ? { states } : {}) });
     const views = rows.map((row) => describe(parts, row, query));
     return c.json({ groups: views, next: rows.at(-1)?.seq ?? after });
   });
 
   app.get("/:id", async (c) => {
-    const query = parseBody(groupReadQuery, c.req.query());
+    const query = readQuery(c, groupReadQuery);
     const id = c.req.param("id");
     await waitDecided(c, id, query.wait_ms);
-    return c.json(describe(parts, find(id), query));
+    return c.json(describe(parts, find(c, id), query));
   });
 
   /** Ends the group and its rollouts; with `wait_ms` also waits until nothing of it runs. */
   app.delete("/:id", async (c) => {
-    const query = parseBody(groupReadQuery, c.req.query());
+    const query = readQuery(c, groupReadQuery);
     const id = c.req.param("id");
-    if (!(await groups.cancel(id))) throw unknown(id);
-    const members = store.groups.members(find(id).seq).map((job) => job.id);
+    const { seq } = find(c, id);
+    await groups.cancel(id);
+    const members = store.groups.members(seq).map((job) => job.id);
     await waitFinal(c, parts, members, query.wait_ms);
-    return c.json(describe(parts, find(id), query));
+    return c.json(describe(parts, find(c, id), query));
   });
 
-  function find(id: string): GroupRow {
-    const row = store.groups.byId(id);
-    if (!row) throw unknown(id);
-    return row;
+  function find(c: Context<ServerEnv>, id: string): GroupRow {
+    return ownGroup(c, parts, id);
   }
 
   async function waitDecided(c: Context<ServerEnv>, id: string, waitMs: number): Promise<void> {
-    if (waitMs <= 0 || scheduler.draining || find(id).finished_ms !== null) return;
+    if (waitMs <= 0 || scheduler.draining || find(c, id).finished_ms !== null) return;
     c.env.keepOpen();
     await parts.gate.wait(() => groups.waiters.job(id, waitMs, c.req.raw.signal));
   }
@@ -93,8 +93,4 @@ export function describe({ store }: ServerParts, row: GroupRow, query: GroupQuer
     return { ...member, trajectory: record === null ? null : viewTrajectory(record, query) };
   });
   return { ...view, members };
-}
-
-function unknown(id: string): ServiceError {
-  return new ServiceError("not_found", `there is no group "${id}"`, { field: "id" });
 }

@@ -1,6 +1,8 @@
 import { Hono } from "hono";
 import { z } from "zod";
+import { scopeOf } from "../../jobs/owner.ts";
 import { parseBody } from "../../protocol/parse.ts";
+import type { JobCount } from "../../store/job-counts.ts";
 import type { BackendView, MissingPart, ServerEnv, ServerParts } from "../parts.ts";
 
 const PARTS: MissingPart["what"][] = ["driver", "image", "backend"];
@@ -59,10 +61,12 @@ export function healthRoutes(parts: ServerParts) {
       run: { pending: 0, active: 0, slots: run.slots },
       eval: { pending: 0, active: 0, slots: evaluation.slots },
     };
-    for (const { stage, state, count } of store.counts.list()) {
-      stages[stage][state as "pending" | "active"] = count;
+    const client = scopeOf(c.env.client);
+    for (const { stage, state, count } of countsFor(client)) {
+      stages[stage][state as "pending" | "active"] += count;
     }
-    const { draining, unfinished, staleAnswers } = scheduler;
+    const { draining, staleAnswers } = scheduler;
+    const unfinished = Object.values(stages).reduce((sum, of) => sum + of.pending + of.active, 0);
     return c.json({
       version,
       draining,
@@ -73,6 +77,14 @@ export function healthRoutes(parts: ServerParts) {
       weights: { version: weights.version, paused: weights.paused },
     });
   });
+
+  /** What a client sees of the queue is its own. */
+  function countsFor(client: string | null): JobCount[] {
+    if (client === null) return store.counts.list();
+    const own = [...scheduler.active.values()].filter((each) => each.client === client);
+    const active = own.map(({ job }) => ({ stage: job.stage, state: "active" as const, count: 1 }));
+    return [...store.counts.pendingOf(client), ...active];
+  }
 
   return app;
 }

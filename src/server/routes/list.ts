@@ -1,12 +1,15 @@
 import { type Context, Hono } from "hono";
 import type { z } from "zod";
 import type { State } from "../../jobs/job.ts";
+import { sees } from "../../jobs/owner.ts";
 import { parseBody } from "../../protocol/parse.ts";
 import { cancelQuery, listQuery, renewSchema } from "../../protocol/queries.ts";
 import { viewRollout } from "../../protocol/view.ts";
 import type { ListFilter, ListPage } from "../../store/listing.ts";
 import { readJson } from "../body.ts";
+import { ownedBy } from "../owned.ts";
 import type { ServerEnv, ServerParts } from "../parts.ts";
+import { readQuery } from "../query.ts";
 
 /** Jobs that one durable step of a cancel or a renewal takes. */
 const STEP = 500;
@@ -18,16 +21,16 @@ export function listRoutes(parts: ServerParts) {
 
   /** Rollouts behind a cursor. `next` is the cursor for the following page. */
   app.get("/", async (c) => {
-    const query = parseBody(listQuery, c.req.query());
-    const filter = filterOf(query);
+    const query = readQuery(c, listQuery);
+    const filter = { ...filterOf(query), ...ownedBy(c) };
     const page = await nextPage(c, { ...filter, order: query.order }, query.wait_ms);
     return c.json({ rollouts: page.rows.map(viewRollout), next: page.next, more: page.more });
   });
 
   app.delete("/", async (c) => {
-    const query = parseBody(cancelQuery, c.req.query());
+    const query = readQuery(c, cancelQuery);
     const states = query.state ?? (["pending", "active"] as const);
-    const ids = idsOf({ ...selection(query), states: [...states] });
+    const ids = idsOf({ ...selection(query), ...ownedBy(c), states: [...states] });
     let cancelled = 0;
     for await (const step of ids) {
       await scheduler.cancelAll(step);
@@ -40,12 +43,17 @@ export function listRoutes(parts: ServerParts) {
   app.post("/renew", async (c) => {
     const request = parseBody(renewSchema, await readJson(c.req.raw, parts.maxBodyBytes));
     if ("ids" in request) {
-      const renewed = new Set(await scheduler.renew(request.ids));
+      const own = request.ids.filter((id) => {
+        const row = store.jobById(id);
+        return row !== null && sees(c.env.client, row.client);
+      });
+      const renewed = new Set(await scheduler.renew(own));
       const missing = request.ids.filter((id) => !renewed.has(id));
       return c.json({ renewed: renewed.size, missing });
     }
     let renewed = 0;
-    const unfinished = { labels: request.labels, states: ["pending" as const, "active" as const] };
+    const states: State[] = ["pending", "active"];
+    const unfinished = { labels: request.labels, ...ownedBy(c), states };
     for await (const step of idsOf(unfinished)) renewed += (await scheduler.renew(step)).length;
     return c.json({ renewed, missing: [] });
   });

@@ -1,14 +1,14 @@
-import { Hono } from "hono";
+import { type Context, Hono } from "hono";
 import { ServiceError } from "../../errors.ts";
 import { isFinal } from "../../jobs/job.ts";
-import { parseBody } from "../../protocol/parse.ts";
 import { oneTrajectoryQuery, waitQuery } from "../../protocol/queries.ts";
 import { viewTimeline } from "../../protocol/timeline.ts";
 import { viewRollout } from "../../protocol/view.ts";
 import type { JobRow } from "../../store/tables.ts";
+import { ownRollout } from "../owned.ts";
 import type { ServerEnv, ServerParts } from "../parts.ts";
+import { readQuery } from "../query.ts";
 import { trajectoryResponse } from "../representation.ts";
-import { unknownRollout } from "../unknown-rollout.ts";
 import { waitFinal } from "../wait.ts";
 
 /** What concerns one rollout. */
@@ -17,16 +17,16 @@ export function rolloutRoutes(parts: ServerParts) {
   const app = new Hono<ServerEnv>();
 
   app.get("/:id", async (c) => {
-    const { wait_ms } = parseBody(waitQuery, c.req.query());
+    const { wait_ms } = readQuery(c, waitQuery);
     const id = c.req.param("id");
-    find(id);
+    find(c, id);
     await waitFinal(c, parts, [id], wait_ms);
-    return c.json(viewRollout(find(id)));
+    return c.json(viewRollout(find(c, id)));
   });
 
   app.get("/:id/trajectory", (c) => {
-    const query = parseBody(oneTrajectoryQuery, c.req.query());
-    const row = find(c.req.param("id"));
+    const query = readQuery(c, oneTrajectoryQuery);
+    const row = find(c, c.req.param("id"));
     // A rescore has no RUN of its own.
     const ran = (row.rescore_of && store.jobById(row.rescore_of)) || row;
     const stored = store.trajectory(ran.seq);
@@ -41,7 +41,7 @@ export function rolloutRoutes(parts: ServerParts) {
 
   /** Where its time went. */
   app.get("/:id/timeline", (c) => {
-    const row = find(c.req.param("id"));
+    const row = find(c, c.req.param("id"));
     const stored = store.trajectory(row.seq);
     return c.json(
       viewTimeline(row, stored && JSON.parse(stored.record), store.pastTurns.of(row.seq)),
@@ -50,17 +50,16 @@ export function rolloutRoutes(parts: ServerParts) {
 
   /** Asks for the end; with `wait_ms` also waits for it. */
   app.delete("/:id", async (c) => {
-    const { wait_ms } = parseBody(waitQuery, c.req.query());
+    const { wait_ms } = readQuery(c, waitQuery);
     const id = c.req.param("id");
-    if (!(await scheduler.cancel(id))) throw unknownRollout(id);
+    find(c, id);
+    await scheduler.cancel(id);
     await waitFinal(c, parts, [id], wait_ms);
-    return c.json(viewRollout(find(id)));
+    return c.json(viewRollout(find(c, id)));
   });
 
-  function find(id: string): JobRow {
-    const row = store.jobById(id);
-    if (!row) throw unknownRollout(id);
-    return row;
+  function find(c: Context<ServerEnv>, id: string): JobRow {
+    return ownRollout(c, parts, id);
   }
 
   return app;

@@ -8,6 +8,7 @@ import { viewRollout } from "../../protocol/view.ts";
 import type { JobRow } from "../../store/tables.ts";
 import { readJson } from "../body.ts";
 import type { ServerEnv, ServerParts } from "../parts.ts";
+import { readQuery } from "../query.ts";
 import { waitFinal } from "../wait.ts";
 
 export function submitRoutes(parts: ServerParts) {
@@ -53,8 +54,8 @@ export function submitRoutes(parts: ServerParts) {
 
 /** A body with `rollouts` submits many; any other body is one rollout. */
 async function readSubmit(c: Context<ServerEnv>, maxBodyBytes: number) {
+  const query = readQuery(c, submitQuery);
   const body = await readJson(c.req.raw, maxBodyBytes);
-  const query = parseBody(submitQuery, c.req.query());
   const dryRun = query.dry_run;
   if (typeof body === "object" && body !== null && "rollouts" in body) {
     const { rollouts, wait_ms } = parseSubmit(body);

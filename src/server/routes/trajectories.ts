@@ -1,8 +1,9 @@
 import { Hono } from "hono";
-import { parseBody } from "../../protocol/parse.ts";
 import { trajectoriesQuery } from "../../protocol/queries.ts";
 import type { JobRow } from "../../store/tables.ts";
+import { ownedBy } from "../owned.ts";
 import type { ServerEnv, ServerParts } from "../parts.ts";
+import { readQuery } from "../query.ts";
 import { trajectoriesResponse } from "../representation.ts";
 import { selection } from "./list.ts";
 
@@ -11,9 +12,9 @@ export function trajectoryRoutes({ store }: ServerParts) {
   const app = new Hono<ServerEnv>();
 
   app.get("/", (c) => {
-    const query = parseBody(trajectoriesQuery, c.req.query());
+    const query = readQuery(c, trajectoriesQuery);
     const { after, limit, order } = query;
-    const page = store.list({ ...selection(query), after, limit, order });
+    const page = store.list({ ...selection(query), ...ownedBy(c), after, limit, order });
     const headers = { "rolloutd-next": `${page.next}`, "rolloutd-more": `${page.more}` };
     return trajectoriesResponse(c.req.raw, recordsOf(page.rows), query, headers);
   });

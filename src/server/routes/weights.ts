@@ -3,6 +3,7 @@ import { z } from "zod";
 import { PAUSE_LEASE_MS, PAUSE_MODES } from "../../inference/weights.ts";
 import { parseBody } from "../../protocol/parse.ts";
 import { readJson } from "../body.ts";
+import { requireOperator } from "../owned.ts";
 import type { ServerEnv, ServerParts } from "../parts.ts";
 
 const MAX_WAIT_MS = 3_600_000;
@@ -41,6 +42,7 @@ export function weightRoutes({ weights, maxBodyBytes }: ServerParts) {
   app.get("/", (c) => c.json(view()));
 
   app.post("/", async (c) => {
+    requireOperator(c);
     const request = parseBody(announceSchema, await readJson(c.req.raw, maxBodyBytes));
     c.env.keepOpen();
     if (weights.paused === null && request.version !== weights.version) {
@@ -51,6 +53,7 @@ export function weightRoutes({ weights, maxBodyBytes }: ServerParts) {
   });
 
   app.post("/pause", async (c) => {
+    requireOperator(c);
     const request = parseBody(pauseSchema, await readJson(c.req.raw, maxBodyBytes));
     c.env.keepOpen();
     const { mode, wait_ms, lease_ms } = request;
@@ -59,6 +62,7 @@ export function weightRoutes({ weights, maxBodyBytes }: ServerParts) {
   });
 
   app.post("/resume", (c) => {
+    requireOperator(c);
     weights.resume();
     return c.json(view());
   });

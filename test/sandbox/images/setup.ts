@@ -50,11 +50,12 @@ while [ -e ${dir.file("held")} ]; do sleep 0.01; done
 exec ${unsquashfsOf(apptainer)} "$@"
 `;
   await writeFile(dir.file("bin/unsquashfs"), script, { mode: 0o755 });
-  const settings = {
+  const settings: ImageSettings = {
     cacheDir: dir.file("cache"),
     maxBytes: GIB,
     mountAboveBytes: null,
     apptainer: dir.file("bin/apptainer"),
+    policy: { named: [], folders: ["/"], registries: [] },
     ...changes,
   };
   const names = (path: string) => (existsSync(path) ? readdirSync(path) : []);

@@ -15,6 +15,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { removeTree } from "../../../src/lib/remove-tree.ts";
+import { parseRegistries } from "../../../src/sandbox/images/registry/registries.ts";
 import { withinLimit } from "../../../src/sandbox/images/unpack-limit.ts";
 import { failureOf } from "../../support/failure.ts";
 import { makeSif } from "../../support/sif.ts";
@@ -271,7 +272,8 @@ describe("what can't be an image is named, and leaves nothing:", () => {
   });
 
   test("a registry that can't be reached, which may be tried again", async () => {
-    await using t = await setup();
+    const registries = parseRegistries("127.0.0.1:1,registry.invalid");
+    await using t = await setup({ policy: { named: [], folders: [], registries } });
     for (const image of ["docker://127.0.0.1:1/none:latest", "docker://registry.invalid/none:1"]) {
       expect(await failure(t, image)).toMatchObject({
         ...{ code: "image_unreachable", boundary: "sandbox", retryable: true },

@@ -13,7 +13,10 @@ export function typedArguments(
 ): string {
   const tool = tools.find((candidate) => candidate.function.name === name);
   const properties = (tool?.function.parameters.properties ?? {}) as Record<string, Property>;
-  const typed = written.map(([key, text]) => [key, typedValue(text, typesOf(properties[key]))]);
+  const typed = written.map(([key, text]) => {
+    const property = Object.hasOwn(properties, key) ? properties[key] : undefined;
+    return [key, typedValue(text, typesOf(property))];
+  });
   return JSON.stringify(Object.fromEntries(typed));
 }
 
