@@ -30,6 +30,8 @@ export type StartStage = {
   jobId: string;
   attempt: number;
   stage: Stage;
+  /** What the stage has of time, from now on. */
+  limitMs: number;
   taskKind: string;
   instance: string;
   options: string;

@@ -189,6 +189,7 @@ export class Slots {
       jobId: job.id,
       attempt: job.attempt,
       stage: job.stage,
+      limitMs: (job.stageDeadlineMs ?? job.deadlineMs) - clock.nowMs(),
       taskKind: row.task_kind,
       instance: row.instance,
       options: row.options,

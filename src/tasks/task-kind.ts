@@ -39,6 +39,13 @@ export type EvalContext = {
   settings: TaskSettings;
   /** As `sandboxes` plans it. */
   sandbox: Sandbox | null;
+  /**
+   * Another sandbox of the same image that nobody has used, in place of the present one, which is ended. Where there is
+   * none yet it is the first.
+   */
+  renew(): Promise<Sandbox>;
+  /** When the verdict has to be there, on the clock of `performance.now()`. */
+  untilMs: number;
   signal: AbortSignal;
 };
 

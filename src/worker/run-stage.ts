@@ -5,6 +5,7 @@ import type { Message, ToolSchema } from "../inference/engine.ts";
 import { wellFormed } from "../lib/well-formed.ts";
 import type { StageFinished, StartStage } from "../pipeline/messages.ts";
 import type { RolloutOptions } from "../protocol/rollout.ts";
+import type { Sandbox } from "../sandbox/sandbox.ts";
 import { driveAgent } from "../tasks/drive-agent.ts";
 import { goldenKind } from "../tasks/golden.ts";
 import { mcpServersFor } from "../tasks/mcp-servers.ts";
@@ -24,6 +25,9 @@ export type StageParts = SandboxParts & {
   /** Tells that nothing of an aborted stage runs any more. Resolves when it is its turn to write its record. */
   slotFreed(): Promise<void>;
 };
+
+/** A deadline ends the stage without a verdict: limits of its own come this much sooner. */
+const EVAL_SPARE_MS = 5000;
 
 /** More is left out: a timeline is read by people. Units: characters. */
 const MAX_TURNS_LENGTH = 256 * 1024;
@@ -75,6 +79,8 @@ class StageRun {
   readonly #start: StartStage;
   readonly #parts: StageParts;
   readonly #recorder: Recorder;
+  /** When the stage's own verdicts have to be there: some time before its limit ends it without one. */
+  readonly #untilMs: number;
   #plan = NO_SANDBOX;
   /** The trajectory of a RUN that has come to its end, checked. */
   #finished: string | null = null;
@@ -84,6 +90,7 @@ class StageRun {
     this.#parts = parts;
     this.sandboxes = new StageSandboxes(start, parts, signal);
     this.#recorder = recorder;
+    this.#untilMs = performance.now() + start.limitMs - EVAL_SPARE_MS;
   }
 
   work(): Promise<Result> {
@@ -140,7 +147,7 @@ class StageRun {
   // biome-ignore lint/suspicious/noExplicitAny: see `#kind`.
   async #init(instance: any): Promise<Result> {
     if (this.#plan.agent) await this.sandboxes.ensure(this.#plan, "agent");
-    await this.sandboxes.use(this.#keepsSandbox, (sandbox, signal) =>
+    await this.sandboxes.use(this.#keepsSandbox, this.#plan, (sandbox, signal) =>
       this.#kind.init(instance, sandbox, signal),
     );
     return { outcome: null, verdict: null };
@@ -150,7 +157,8 @@ class StageRun {
   async #run(instance: any): Promise<Result> {
     const { backend } = this.#start;
     const options: RolloutOptions = JSON.parse(this.#start.options);
-    const outcome: Outcome = await this.sandboxes.use(this.#keepsSandbox, (sandbox, signal) => {
+    const { sandboxes } = this;
+    const work = (sandbox: Sandbox | null, signal: AbortSignal): Promise<Outcome> => {
       const context = {
         jobId: this.#start.jobId,
         options,
@@ -165,7 +173,8 @@ class StageRun {
         signal,
       };
       return this.#kind.run(instance, { ...context, agent: (task) => driveAgent(context, task) });
-    });
+    };
+    const outcome = await sandboxes.use(this.#keepsSandbox, this.#plan, work);
     if (this.#recorder.hasContent) this.#finished = this.#recorder.finished();
     return { outcome: bounded(outcome, this.#parts.settings.maxOutcomeBytes), verdict: null };
   }
@@ -206,9 +215,10 @@ class StageRun {
     const settings = this.#parts.settings.tasks;
     if (this.#plan.evaluation === "fresh") await this.sandboxes.ensure(this.#plan, "evaluation");
     const verdict: Verdict = await this.sandboxes
-      .use(false, (sandbox, signal) =>
-        this.#kind.evaluate(instance, outcome, { jobId, settings, sandbox, signal }),
-      )
+      .use(false, this.#plan, (sandbox, signal, renew) => {
+        const context = { jobId, settings, sandbox, renew, untilMs: this.#untilMs, signal };
+        return this.#kind.evaluate(instance, outcome, context);
+      })
       .catch((error) => {
         if (this.#kind.limitsAreVerdicts && isLimit(error)) return beyond(error);
         throw error;

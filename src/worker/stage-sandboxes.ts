@@ -21,6 +21,12 @@ export type SandboxParts = {
   sandboxStarted(handle: SandboxHandle): void;
 };
 
+/** A sandbox that the stage works in: how it was attached, and how it is let go while the stage goes on. */
+type InUse = { sandbox: Sandbox; leave(): void };
+
+/** Another sandbox in place of the one that the stage works in, which is ended. */
+type Renew = () => Promise<Sandbox>;
+
 /** The sandboxes of one stage: the one it works in, and while RUN ends that of EVAL as well. */
 export class StageSandboxes {
   /** What the stage works in; after `handOver` what the next stage gets. */
@@ -33,6 +39,7 @@ export class StageSandboxes {
   /** Of a sandbox that this stage has started. */
   #image: string | null = null;
   #watched: { readonly peak: Peak } | null = null;
+  #renewals = 0;
 
   constructor(job: StartStage, parts: SandboxParts, signal: AbortSignal) {
     this.#job = job;
@@ -101,27 +108,60 @@ export class StageSandboxes {
    */
   async use<T>(
     keep: boolean,
-    work: (sandbox: Sandbox | null, signal: AbortSignal) => Promise<T>,
+    plan: SandboxPlan,
+    work: (sandbox: Sandbox | null, signal: AbortSignal, renew: Renew) => Promise<T>,
   ): Promise<T> {
     const { handle } = this;
-    if (!handle) return abortable(work(null, this.#signal), this.#signal);
-    const sandbox = await this.#parts.attach(handle, this.#signal);
-    using watch = this.#parts.watch(handle);
-    this.#watched = watch;
-    const signal = AbortSignal.any([this.#signal, watch.crossed, sandbox.died]);
-    const result = await abortable(work(sandbox, signal), signal).catch(async (error) => {
+    const over = new AbortController();
+    const signal = AbortSignal.any([this.#signal, over.signal]);
+    let inUse = handle ? await this.#enter(handle, over) : null;
+    const renew = async () => {
+      inUse?.leave();
+      inUse = null;
+      this.#endCurrent();
+      this.handle = await this.#start(plan, "evaluation", `${++this.#renewals}`);
+      inUse = await this.#enter(this.handle, over);
+      return inUse.sandbox;
+    };
+    try {
+      const result = await abortable(work(inUse?.sandbox ?? null, signal, renew), signal);
+      if (keep) await inUse?.sandbox.detach();
+      return result;
+    } catch (error) {
       throw this.#image === null ? error : await explainOwner(error, this.#image);
-    });
-    if (keep) await sandbox.detach();
-    return result;
+    } finally {
+      inUse?.leave();
+    }
   }
 
-  async #start(plan: SandboxPlan, role: "agent" | "evaluation"): Promise<SandboxHandle> {
+  /** @param over is aborted when the sandbox dies, or goes beyond a limit. */
+  async #enter(handle: SandboxHandle, over: AbortController): Promise<InUse> {
+    const sandbox = await this.#parts.attach(handle, this.#signal);
+    const watch = this.#parts.watch(handle);
+    this.#watched = watch;
+    const ends = [watch.crossed, sandbox.died];
+    const onEnd = (event: Event) => over.abort((event.target as AbortSignal).reason);
+    for (const end of ends) {
+      if (end.aborted) over.abort(end.reason);
+      end.addEventListener("abort", onEnd);
+    }
+    const leave = () => {
+      for (const end of ends) end.removeEventListener("abort", onEnd);
+      watch[Symbol.dispose]();
+    };
+    return { sandbox, leave };
+  }
+
+  async #start(
+    plan: SandboxPlan,
+    role: "agent" | "evaluation",
+    renewal = "",
+  ): Promise<SandboxHandle> {
     const { settings, driver, images, sandboxStarted } = this.#parts;
     const { writable, ...limits } = settings.sandbox;
     const { path, lock } = await images.acquire(this.#imageOf(plan), this.#signal);
     using held = lock;
-    const spec = { id: this.#sandboxId(role), image: path, writable, limits };
+    const spec = { id: this.#sandboxId(`${role}${renewal}`), image: path, writable, limits };
     this.#image = path;
     const handle = await driver.start(spec, this.#signal);
     // From here on the lock belongs to the sandbox, and ends with it.
@@ -141,7 +181,7 @@ export class StageSandboxes {
   }
 
   /** Names its folder, and is seen inside: short, and of the same length for every job. */
-  #sandboxId(role: "agent" | "evaluation"): string {
+  #sandboxId(role: string): string {
     const { jobId, attempt } = this.#job;
     const digest = createHash("sha256").update(`${role} ${jobId}`).digest("hex");
     return `${digest.slice(0, 20)}.${attempt}`;

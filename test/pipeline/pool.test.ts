@@ -29,6 +29,7 @@ function start(jobId: string): StartStage {
     jobId,
     attempt: 1,
     stage: "run",
+    limitMs: 60_000,
     taskKind: "fake",
     instance: "{}",
     options: "{}",

@@ -29,5 +29,7 @@ export function runContext(changes: Partial<RunContext> = {}): RunContext {
 
 export function evalContext(changes: Partial<EvalContext> = {}): EvalContext {
   const signal = new AbortController().signal;
-  return { jobId: "j", settings: TASK_SETTINGS, sandbox: null, signal, ...changes };
+  const renew = () => Promise.reject(new Error("there is no other sandbox"));
+  const nothing = { sandbox: null, renew, untilMs: Number.POSITIVE_INFINITY };
+  return { jobId: "j", settings: TASK_SETTINGS, signal, ...nothing, ...changes };
 }

@@ -62,12 +62,12 @@ export const code: TaskKind<CodeInstance> = {
     return { ...outcome, ...(await takeFile(needSandbox(context.sandbox), context.signal)) };
   },
 
-  async evaluate(instance, outcome, { sandbox, settings, signal }) {
+  async evaluate(instance, outcome, context) {
     const file = outcome.files?.[0];
     const solution =
       lastCodeBlock(outcome.final_message ?? "") ??
       (file ? Buffer.from(file.base64, "base64").toString() : null);
-    return await gradeCode(instance, solution, needSandbox(sandbox), settings, signal);
+    return await gradeCode(instance, solution, context);
   },
 };
 
