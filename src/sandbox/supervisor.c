@@ -219,7 +219,7 @@ static void limit(int resource, const char *text);
 static void limit_alone(void) {
   limit(0, take_argument());
   limit(9, take_argument());
-  limit(3, "9223372036854775807");
+  limit(3, "18446744073709551615"); /* As much as PID 1 may have: without a limit threads get 2 MB each. */
 }
 
 /* Both streams to one file, whose name stands before the command's own. */
