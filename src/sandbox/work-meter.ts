@@ -10,8 +10,11 @@ export type WorkTimes = {
   waitedMs: number;
 };
 
-/** Of a task that is new since the last look and has had less, no share can be told. */
+/** A task that is new since the last look, could run, and has run less, still waits to begin. */
 const MIN_SEEN_MS = 2;
+
+/** A look that comes so much later than it should says that this thread was kept waiting, and what it serves too. */
+const LATE = 1.5;
 
 type Seen = TaskTimes & {
   /** Waiting that is credited already, and that the kernel will count once the task runs. */
@@ -44,9 +47,9 @@ export class WorkMeter {
     this.#holderPid = holderPid;
     this.#blockedAtMostMs = blockedAtMostMs;
     this.#cpuBeforeMs = this.#countedMs();
-    for (const task of this.#pids().flatMap(tasksOf)) {
+    for (const task of [this.#holderPid, ...this.#pids()].flatMap(tasksOf)) {
       this.#tasks.set(task.tid, { ...task, pendingMs: 0 });
-      this.#goneMs -= task.ranMs;
+      if (task.tid !== holderPid) this.#goneMs -= task.ranMs;
     }
   }
 
@@ -56,13 +59,18 @@ export class WorkMeter {
     const passedMs = nowMs - this.#lookedMs;
     this.#lookedMs = nowMs;
     const tasks = this.#pids().flatMap(tasksOf);
-    const waitedMs = Math.max(0, ...tasks.map((task) => this.#waitOf(task, passedMs)));
+    const [holder] = tasksOf(this.#holderPid);
+    // What PID 1 waits the work waits too, for its start, its input or its end.
+    const carriedMs = holder ? this.#waitOf(holder, passedMs) : passedMs;
+    const ownMs = Math.max(0, ...tasks.map((task) => this.#waitOf(task, passedMs)));
+    // Not begun yet, or ended without being noticed.
+    const waitedMs = tasks.length === 0 ? passedMs : ownMs + carriedMs;
     const blocked = tasks.some(({ state }) => state === "D") ? passedMs : 0;
     const blockedMs = Math.min(blocked, this.#blockedAtMostMs - this.#blockedMs);
     this.#blockedMs += blockedMs;
-    const lateMs = Math.max(0, passedMs - 4 * expectedMs);
+    const lateMs = Math.max(0, passedMs - LATE * expectedMs);
     this.#waitedMs += Math.max(waitedMs, blockedMs, lateMs);
-    this.#forget(tasks);
+    this.#forget(holder ? [...tasks, holder] : tasks);
     this.#cpuMs = Math.max(this.#cpuMs, this.#countedMs() - this.#cpuBeforeMs, this.#seenMs());
     return this.times(nowMs);
   }
@@ -80,7 +88,8 @@ export class WorkMeter {
     let pendingMs = 0;
     if (!seen) {
       const hadMs = ranMs + waitedMs;
-      creditMs = hadMs < MIN_SEEN_MS ? 0 : (waitedMs / hadMs) * passedMs;
+      const share = hadMs < MIN_SEEN_MS ? Number(task.state === "R") : waitedMs / hadMs;
+      creditMs = share * passedMs;
     } else if (task.state === "R" && ranMs === seen.ranMs && waitedMs === seen.waitedMs) {
       // The kernel counts a wait when it is over.
       creditMs = passedMs;
@@ -116,7 +125,7 @@ export class WorkMeter {
   /** What was seen of each thread, also of a process for which nobody waited and which the kernel's sum leaves out. */
   #seenMs(): number {
     let sum = this.#goneMs;
-    for (const { ranMs } of this.#tasks.values()) sum += ranMs;
+    for (const [tid, { ranMs }] of this.#tasks) if (tid !== this.#holderPid) sum += ranMs;
     return sum;
   }
 }

@@ -33,6 +33,11 @@ export type TestResults = {
 
 const MAX_STDERR_SHOWN = 500;
 
+/** Of a short test nobody sees how long the node kept it waiting. */
+const UNSEEN_MS = 500;
+
+const NO_TIMES: WorkTimes = { wallMs: 0, cpuMs: 0, waitedMs: 0 };
+
 /** Programs on this thread's share of the node's processors. */
 let programs: Permits | null = null;
 
@@ -52,27 +57,24 @@ export async function runTests(
 ): Promise<TestResults> {
   const bench = new TestBench(place, solution, limits);
   const results: TestResult[] = [];
-  const times: WorkTimes = { wallMs: 0, cpuMs: 0, waitedMs: 0 };
   let stderr = "";
   for (const test of tests) {
-    if (times.wallMs - times.waitedMs >= limits.totalMs) results.push("time");
-    else {
-      const run = await bench.run(test);
-      times.wallMs += run.times.wallMs;
-      times.cpuMs += run.times.cpuMs;
-      times.waitedMs += run.times.waitedMs;
-      if (stderr === "" && run.result !== "passed") stderr = run.stderr.slice(-MAX_STDERR_SHOWN);
-      results.push(run.result);
+    const run = bench.worked() ? null : await bench.run(test);
+    if (stderr === "" && run && run.result !== "passed") {
+      stderr = run.stderr.slice(-MAX_STDERR_SHOWN);
     }
+    results.push(run?.result ?? "time");
     if (limits.stopAtFailure && results.at(-1) !== "passed") break;
   }
-  return { results, stderr, times };
+  return { results, stderr, times: bench.times };
 }
 
 class TestBench {
+  readonly times: WorkTimes = { wallMs: 0, cpuMs: 0, waitedMs: 0 };
   readonly #place: Place;
   readonly #solution: string;
   readonly #limits: TestLimits;
+  #workMs = 0;
   /** Whether the solution has run in the present sandbox. */
   #used = false;
   #clean = true;
@@ -83,17 +85,23 @@ class TestBench {
     this.#limits = limits;
   }
 
+  /** Whether the tests have had their time together. */
+  worked(): boolean {
+    return this.#workMs >= this.#limits.totalMs;
+  }
+
   /** Runs a test to its result. One whose process did not answer for reasons that may not be its own runs once more. */
-  async run(test: CodeTest): Promise<TestRun & { result: TestResult }> {
+  async run(test: CodeTest): Promise<Pick<TestRun, "stderr"> & { result: TestResult }> {
     for (let last = false; ; last = true) {
-      const run = await this.#runOnce(test);
-      const { result } = run;
+      const run = await this.#runOnce(test).catch((error) => this.#outOfTime(error));
+      this.#add(run.times);
+      const { result, stderr } = run;
       if (result === "not_begun") {
         // Whatever the solution did to the sandbox before is undone in another one.
         if (!last && this.#used) await this.#renew();
-        else throw cantRun(run.stderr);
-      } else if (result !== "killed") return { ...run, result };
-      else if (last) return { ...run, result: "error" };
+        else throw cantRun(stderr);
+      } else if (result !== "killed") return { result, stderr };
+      else if (last) return { result: "error", stderr };
       else await this.#renew();
     }
   }
@@ -114,9 +122,23 @@ class TestBench {
     } catch (error) {
       const broken = error instanceof ServiceError && error.code === "image_invalid";
       if (!broken || !this.#used) throw error;
-      const times = { wallMs: 0, cpuMs: 0, waitedMs: 0 };
-      return { result: "not_begun", stderr: error.message, times, clean: false };
+      return { result: "not_begun", stderr: error.message, times: NO_TIMES, clean: false };
     }
+  }
+
+  /** At the end of EVAL's time: tests that slept through theirs have not been kept waiting by the node. */
+  #outOfTime(error: unknown): TestRun {
+    const { wallMs, waitedMs } = this.times;
+    const isBusy = error instanceof ServiceError && error.code === "node_exhausted";
+    if (!isBusy || wallMs - waitedMs < this.#limits.totalMs) throw error;
+    return { result: "time", stderr: "", times: NO_TIMES, clean: true };
+  }
+
+  #add({ wallMs, cpuMs, waitedMs }: WorkTimes): void {
+    this.times.wallMs += wallMs;
+    this.times.cpuMs += cpuMs;
+    this.times.waitedMs += waitedMs;
+    this.#workMs += cpuMs + Math.max(0, wallMs - waitedMs - cpuMs - UNSEEN_MS);
   }
 
   async #renew(): Promise<void> {
