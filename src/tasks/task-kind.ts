@@ -73,6 +73,11 @@ export interface TaskKind<I> {
   init(instance: I, sandbox: Sandbox | null, signal: AbortSignal): Promise<void>;
   run(instance: I, context: RunContext): Promise<Outcome>;
   /**
+   * How long the row lets EVAL's submitted work take, where it says so. EVAL's own limit is longer, since it ends a
+   * rollout without a verdict. Units: milliseconds.
+   */
+  rowLimitMs?(instance: I): number;
+  /**
    * What an agent would leave that gives the row's own solution, or does nothing.
    * @throws ServiceError `invalid_field` where the row has no solution.
    */

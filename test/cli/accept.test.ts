@@ -44,6 +44,20 @@ describe("an accepted rollout", () => {
     });
   });
 
+  test("has a limit of EVAL's beyond what its row lets its tests take", () => {
+    const accept = setup({ image: "/i" });
+    const verifier = { command: "true", timeout_ms: 1_200_000 };
+    const instance = { data_source: "command", instruction: "…", verifier };
+    expect(accept({ instance }).job.limits.evalMs).toBeGreaterThan(2 * 1_200_000);
+    const asked = (eval_ms: number) => accept({ instance, limits: { eval_ms } }).job.limits.evalMs;
+    expect(asked(1_230_000)).toBe(1_230_000);
+    expect(failureOf(async () => asked(1_200_000))).resolves.toMatchObject({
+      code: "invalid_field",
+      field: "limits.eval_ms",
+      mend: expect.stringContaining("1230000"),
+    });
+  });
+
   test("without an id gets one of its own", () => {
     const accept = setup();
     const [a, b] = [1, 2].map(() => accept({ instance: { data_source: "echo" } }).job.id);

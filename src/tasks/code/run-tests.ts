@@ -3,6 +3,7 @@ import { Permits } from "../../lib/permits.ts";
 import type { Sandbox } from "../../sandbox/sandbox.ts";
 import type { WorkTimes } from "../../sandbox/work-meter.ts";
 import type { EvalContext } from "../task-kind.ts";
+import { workLimit } from "../work-limit.ts";
 import {
   giveProgram,
   type ProcessLimits,
@@ -74,6 +75,7 @@ class TestBench {
   readonly #place: Place;
   readonly #solution: string;
   readonly #limits: TestLimits;
+  readonly #totalMs: number;
   #workMs = 0;
   /** Whether the solution has run in the present sandbox. */
   #used = false;
@@ -83,11 +85,12 @@ class TestBench {
     this.#place = place;
     this.#solution = solution;
     this.#limits = limits;
+    this.#totalMs = workLimit(limits.totalMs, place.untilMs).timeoutMs;
   }
 
   /** Whether the tests have had their time together. */
   worked(): boolean {
-    return this.#workMs >= this.#limits.totalMs;
+    return this.#workMs >= this.#totalMs;
   }
 
   /** Runs a test to its result. One whose process did not answer for reasons that may not be its own runs once more. */
@@ -130,7 +133,7 @@ class TestBench {
   #outOfTime(error: unknown): TestRun {
     const { wallMs, waitedMs } = this.times;
     const isBusy = error instanceof ServiceError && error.code === "node_exhausted";
-    if (!isBusy || wallMs - waitedMs < this.#limits.totalMs) throw error;
+    if (!isBusy || wallMs - waitedMs < this.#totalMs) throw error;
     return { result: "time", stderr: "", times: NO_TIMES, clean: true };
   }
 

@@ -72,8 +72,10 @@ export const swe: TaskKind<SweInstance> = {
     });
   },
 
-  evaluate: (instance, outcome, { sandbox, signal }) =>
-    evaluateChange(instance, outcome, needSandbox(sandbox), signal),
+  rowLimitMs: ({ tests }) => tests.timeoutMs,
+
+  evaluate: (instance, outcome, { sandbox, untilMs, signal }) =>
+    evaluateChange(instance, outcome, needSandbox(sandbox), untilMs, signal),
 };
 
 /** Before the agent begins: afterwards nothing in its sandbox is known. */
