@@ -89,4 +89,10 @@ export interface TaskKind<I> {
    * @throws ServiceError `verifier_failed`, `judge_failed`, `reward_server_failed`, `sandbox_*`.
    */
   evaluate(instance: I, outcome: Outcome, context: EvalContext): Promise<Verdict>;
+  /**
+   * The row's verifier in a fresh sandbox with nothing submitted in it. Where it comes to a verdict there and came to none
+   * after the submitted work, that work has broken what it was judged by.
+   * @throws ServiceError as `evaluate`
+   */
+  control?(instance: I, context: EvalContext): Promise<Verdict>;
 }

@@ -1,3 +1,5 @@
+import type { WorkTimes } from "../sandbox/work-meter.ts";
+
 /** A node may keep work waiting for as long again as the work may take, twice, before it is too busy for a verdict. */
 const PATIENCE = 3;
 
@@ -19,4 +21,15 @@ export function workLimit(
 ): { timeoutMs: number; patienceMs: number } {
   const leftMs = Math.max(1, untilMs - performance.now());
   return { timeoutMs: Math.min(timeoutMs, SHARE_OF_LEFT * leftMs), patienceMs: leftMs };
+}
+
+/** As a verdict tells it. */
+export function usedOf(times: WorkTimes | undefined): Record<string, number> {
+  if (!times) return {};
+  const { wallMs, cpuMs, waitedMs } = times;
+  return {
+    wall_ms: Math.round(wallMs),
+    cpu_ms: Math.round(cpuMs),
+    waited_ms: Math.round(waitedMs),
+  };
 }

@@ -11,7 +11,7 @@ import { goldenKind } from "../tasks/golden.ts";
 import { mcpServersFor } from "../tasks/mcp-servers.ts";
 import { taskKindByName } from "../tasks/registry.ts";
 import { NO_SANDBOX } from "../tasks/sandbox-plan.ts";
-import type { TaskKind } from "../tasks/task-kind.ts";
+import type { EvalContext, TaskKind } from "../tasks/task-kind.ts";
 import type { Outcome } from "../trajectory/record.ts";
 import { Recorder } from "../trajectory/recorder.ts";
 import type { Verdict } from "../verifiers/verdict.ts";
@@ -79,6 +79,7 @@ class StageRun {
   readonly #start: StartStage;
   readonly #parts: StageParts;
   readonly #recorder: Recorder;
+  readonly #signal: AbortSignal;
   /** When the stage's own verdicts have to be there: some time before its limit ends it without one. */
   readonly #untilMs: number;
   #plan = NO_SANDBOX;
@@ -90,6 +91,7 @@ class StageRun {
     this.#parts = parts;
     this.sandboxes = new StageSandboxes(start, parts, signal);
     this.#recorder = recorder;
+    this.#signal = signal;
     this.#untilMs = performance.now() + start.limitMs - EVAL_SPARE_MS;
   }
 
@@ -214,22 +216,59 @@ class StageRun {
     const { jobId } = this.#start;
     const settings = this.#parts.settings.tasks;
     if (this.#plan.evaluation === "fresh") await this.sandboxes.ensure(this.#plan, "evaluation");
-    const verdict: Verdict = await this.sandboxes
-      .use(false, this.#plan, (sandbox, signal, renew) => {
-        const context = { jobId, settings, sandbox, renew, untilMs: this.#untilMs, signal };
-        return this.#kind.evaluate(instance, outcome, context);
-      })
-      .catch((error) => {
-        if (this.#kind.limitsAreVerdicts && isLimit(error)) return beyond(error);
-        throw error;
-      });
+    const judged = (judge: (context: EvalContext) => Promise<Verdict>) =>
+      this.sandboxes.use(false, this.#plan, (sandbox, signal, renew) =>
+        judge({ jobId, settings, sandbox, renew, untilMs: this.#untilMs, signal }),
+      );
+    const verdict = await judged((context) =>
+      this.#kind.evaluate(instance, outcome, context),
+    ).catch(async (error) => {
+      if (this.#kind.limitsAreVerdicts && isLimit(error)) return beyond(error);
+      if (this.#signal.aborted || !mayBeOfWork(error)) throw error;
+      const alone = await this.#control(instance, judged).catch(() => null);
+      if (alone === null || alone.rule === TIMEOUT) throw error;
+      return brokenBy(error, alone);
+    });
     if (verdict.reward >= 0 && verdict.reward <= 1)
       return { outcome: null, verdict: wellFormed(verdict) };
     throw new ServiceError("verifier_failed", `the verifier gave ${verdict.reward} as a reward`);
   }
+
+  /** What the row's verifier comes to where nothing was submitted; null where that can't be asked. */
+  async #control(
+    // biome-ignore lint/suspicious/noExplicitAny: see `#kind`.
+    instance: any,
+    judged: (judge: (context: EvalContext) => Promise<Verdict>) => Promise<Verdict>,
+  ): Promise<Verdict | null> {
+    const kind = this.#kind;
+    const { golden }: RolloutOptions = JSON.parse(this.#start.options);
+    if (!kind.control || golden) return null;
+    await this.sandboxes.renew(this.#plan);
+    return await judged((context) => kind.control?.(instance, context) as Promise<Verdict>);
+  }
 }
 
 const LIMITS = ["oom", "pids_limit", "disk_limit"];
+
+const TIMEOUT = "verifier_timeout";
+
+/** What the submitted work can bring about in its sandbox. Its death is not among them: nothing inside can end PID 1. */
+const MAY_BE_OF_WORK = ["verifier_failed", "image_invalid", "sandbox_broken", "sandbox_protocol"];
+
+function mayBeOfWork(error: unknown): boolean {
+  if (error instanceof ServiceError) return [...LIMITS, ...MAY_BE_OF_WORK].includes(error.code);
+  return error instanceof Error && error.name === "FileError";
+}
+
+/** The verifier works where nothing was submitted. */
+function brokenBy(error: Error, alone: Verdict): Verdict {
+  return {
+    reward: 0,
+    rule: "verifier_broken",
+    reason: `After the submitted work the verifier could not do its own, and without it it can: ${error.message}`,
+    details: { without: { reward: alone.reward, rule: alone.rule } },
+  };
+}
 
 function isLimit(error: unknown): error is ServiceError {
   return error instanceof ServiceError && LIMITS.includes(error.code);

@@ -100,6 +100,12 @@ export class StageSandboxes {
     if (handle) this.#ending = Promise.all([this.#ending, this.#parts.end(handle)]);
   }
 
+  /** Another sandbox of the same image in place of the present one. */
+  async renew(plan: SandboxPlan): Promise<void> {
+    this.#endCurrent();
+    this.handle = await this.#start(plan, "evaluation", `${++this.#renewals}`);
+  }
+
   /**
    * Attaches for the time of `work`, which is aborted when the sandbox dies under it. Without a sandbox
    * `work` gets null.
@@ -118,9 +124,8 @@ export class StageSandboxes {
     const renew = async () => {
       inUse?.leave();
       inUse = null;
-      this.#endCurrent();
-      this.handle = await this.#start(plan, "evaluation", `${++this.#renewals}`);
-      inUse = await this.#enter(this.handle, over);
+      await this.renew(plan);
+      inUse = await this.#enter(this.handle as SandboxHandle, over);
       return inUse.sandbox;
     };
     try {

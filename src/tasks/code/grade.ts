@@ -1,6 +1,7 @@
 import type { Verdict } from "../../verifiers/verdict.ts";
 import { needSandbox } from "../need-sandbox.ts";
 import type { EvalContext } from "../task-kind.ts";
+import { usedOf } from "../work-limit.ts";
 import type { CodeInstance } from "./row.ts";
 import { runTests } from "./run-tests.ts";
 import type { TestResult } from "./test-process.ts";
@@ -36,11 +37,7 @@ export async function gradeCode(
   const passed = results.filter((result) => result === "passed").length;
   const failed = results.findIndex((result) => result !== "passed");
   const total = tests.length;
-  const used = {
-    wall_ms: Math.round(times.wallMs),
-    cpu_ms: Math.round(times.cpuMs),
-    waited_ms: Math.round(times.waitedMs),
-  };
+  const used = usedOf(times);
   if (failed < 0) {
     const reason = `All ${total} tests passed.`;
     return { reward: 1, rule: "all_tests_passed", reason, details: { passed, total, ...used } };

@@ -43,7 +43,10 @@ export const command: TaskKind<CommandInstance> = {
     return { ...outcome, ...taken };
   },
 
-  async evaluate(instance, outcome, { sandbox, signal }) {
+  rowLimitMs: ({ verifier, artefacts, setup_timeout_ms }) =>
+    verifier.timeout_ms + (artefacts ? setup_timeout_ms : 0),
+
+  async evaluate(instance, outcome, { sandbox, untilMs, signal }) {
     const inside = needSandbox(sandbox);
     if (instance.artefacts) {
       const tooLarge = outcome.flags?.find((flag) => flag.startsWith("too_large"));
@@ -53,10 +56,13 @@ export const command: TaskKind<CommandInstance> = {
     } else {
       await endProcesses(inside, signal);
     }
-    for (const [path, text] of Object.entries(instance.verifier.files)) {
-      await inside.writeFile(path, text, 0o644, signal);
-    }
-    return await verify(instance, inside, signal);
+    return await verify(instance, inside, untilMs, signal);
+  },
+
+  async control(instance, { sandbox, untilMs, signal }) {
+    const inside = needSandbox(sandbox);
+    await prepare(instance, inside, signal);
+    return await verify(instance, inside, untilMs, signal);
   },
 };
 

@@ -54,14 +54,20 @@ export const harbor: TaskKind<HarborInstance> = {
     return { stop_reason: "done", final_message: null, turns: 0, state: { golden: which } };
   },
 
-  async evaluate(instance, outcome, { sandbox, signal }) {
+  rowLimitMs: ({ verifierTimeoutMs }) => verifierTimeoutMs,
+
+  async evaluate(instance, outcome, { sandbox, untilMs, signal }) {
     const inside = needSandbox(sandbox);
     const golden = (outcome.state as { golden?: unknown } | undefined)?.golden;
     if (golden === "solution") await solve(instance, inside, signal);
     else if (instance.artefacts) await putArtefacts(inside, outcome.files ?? [], signal);
     // What the agent left running could wait for the verifier.
     else await inside.exec(["bash", "-c", "kill -9 -1"], { ...SHORT, signal });
-    return await verify(instance, inside, signal);
+    return await verify(instance, inside, untilMs, signal);
+  },
+
+  async control(instance, { sandbox, untilMs, signal }) {
+    return await verify(instance, needSandbox(sandbox), untilMs, signal);
   },
 };
 

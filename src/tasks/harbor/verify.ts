@@ -1,6 +1,7 @@
 import { ServiceError } from "../../errors.ts";
 import type { Sandbox } from "../../sandbox/sandbox.ts";
 import type { Verdict } from "../../verifiers/verdict.ts";
+import { usedOf, workLimit } from "../work-limit.ts";
 import type { HarborInstance } from "./row.ts";
 
 const SHORT = { timeoutMs: 30_000, maxOutputBytes: 10_000 };
@@ -30,18 +31,24 @@ export async function putFolder(
 export async function verify(
   instance: HarborInstance,
   sandbox: Sandbox,
+  untilMs: number,
   signal: AbortSignal,
 ): Promise<Verdict> {
-  const { tests, workdir, env, verifierTimeoutMs: timeoutMs } = instance;
+  const { tests, workdir, env, verifierTimeoutMs } = instance;
   // What lies there already was not written by the verifier.
   await putFolder(sandbox, "/logs/verifier", {}, signal);
   await putFolder(sandbox, "/tests", tests, signal);
   const script = `exec 2>&1\nchmod +x /tests/test.sh\ncd "$1" 2>/dev/null || cd /\nexec bash /tests/test.sh`;
+  const limit = workLimit(verifierTimeoutMs, untilMs);
   const run = await sandbox.exec(["bash", "-c", script, "test", workdir], {
-    ...{ cwd: "/", env, timeoutMs, maxOutputBytes: MAX_LOG_BYTES, signal },
+    ...{ cwd: "/", env, ...limit, maxOutputBytes: MAX_LOG_BYTES, signal },
   });
   const tail = JSON.stringify(run.stdout.slice(-MAX_SHOWN));
-  if (run.timedOut) throw failed(`test.sh took longer than ${timeoutMs} ms; it printed ${tail}`);
+  if (run.timedOut) {
+    const reason = `test.sh took longer than ${Math.round(limit.timeoutMs)} ms of its own time.`;
+    const details = { log: tail, ...usedOf(run.times) };
+    return { reward: 0, rule: "verifier_timeout", reason, details };
+  }
   for (const path of REWARDS) {
     const text = await readText(sandbox, path, signal);
     if (text === null) continue;
@@ -49,7 +56,8 @@ export async function verify(
     if (!(reward >= 0 && reward <= 1)) {
       throw failed(`${path} holds ${JSON.stringify(text.slice(0, 100))}, which is no reward`);
     }
-    return { reward, rule: "harbor_reward", reason: `The task's test.sh gave ${reward}.` };
+    const reason = `The task's test.sh gave ${reward}.`;
+    return { reward, rule: "harbor_reward", reason, details: usedOf(run.times) };
   }
   throw failed(`test.sh ended with ${run.exitCode} and wrote no reward; it printed ${tail}`);
 }
