@@ -18,8 +18,13 @@ beforeAll(async () => {
 });
 afterAll(() => bundle[Symbol.asyncDispose]());
 
-async function grade(solution: string, tests: CodeTest[], grading: "all" | "share" = "all") {
-  const instance: CodeInstance = { problem: "", tests, grading, testTimeoutMs: 1000 };
+async function grade(
+  solution: string,
+  tests: CodeTest[],
+  grading: "all" | "share" = "all",
+  testTimeoutMs = 1000,
+) {
+  const instance: CodeInstance = { problem: "", tests, grading, testTimeoutMs };
   const opened: Sandbox[] = [];
   const renew = async () => {
     opened.push(await bundle.open());
@@ -128,7 +133,7 @@ describe("what a program breaks is its 0, and no failure:", () => {
     ["the rights of folders", "[os.chmod(p, 0) for p in ('/usr', '/tmp', '/tmp/home')]"],
     ["the disk", "f = open('/tmp/full', 'wb')\nwhile True: f.write(b'x' * (1 << 20))"],
     ["the names of the disk", "[open('/tmp/%d' % i, 'w') for i in range(10**6)]"],
-    ["the processes", "[os.fork() for _ in range(10)]; time.sleep(0.3)"],
+    ["the processes", "[os.fork() for _ in range(7)]; time.sleep(0.3)"],
     ["its parents and neighbours", "os.kill(-1, 9)"],
     ["its own process by SIGKILL", "os.kill(os.getpid(), 9)"],
     ["PID 1", "[os.kill(1, s) for s in (15, 9, 11, 19)]; sys.exit(1)"],
@@ -148,8 +153,8 @@ try:
     ${breaks.replaceAll("\n", "\n    ")}
 except Exception: pass`;
     for (const grading of ["all", "share"] as const) {
-      const { reward, reason } = await grade(lie, BOOLEANS.slice(0, 3), grading);
-      expect([reward, reason]).toEqual([0, expect.stringContaining("0 of 3 tests passed")]);
+      const { reward, reason } = await grade(lie, BOOLEANS.slice(0, 2), grading, 400);
+      expect([reward, reason]).toEqual([0, expect.stringContaining("0 of 2 tests passed")]);
     }
   });
 
