@@ -7,6 +7,7 @@ import { canonicalWith, shareTerms } from "../protocol/terms.ts";
 import { goldenKind } from "../tasks/golden.ts";
 import { mcpServersFor } from "../tasks/mcp-servers.ts";
 import { taskKindNamed, taskKindOf } from "../tasks/registry.ts";
+import { rowFor } from "../tasks/row-for.ts";
 import { usesSandbox } from "../tasks/sandbox-plan.ts";
 import { EVAL_SPARE_MS, roomyEvalMs } from "../tasks/work-limit.ts";
 import { taskSettings } from "./task-settings.ts";
@@ -38,7 +39,8 @@ export function acceptWith(
     const { instance, agent, image, task_kind, golden, id } = request;
     const named = task_kind ? taskKindNamed(task_kind) : taskKindOf(instance.data_source);
     const kind = golden ? goldenKind(named, golden) : named;
-    const parsed = kind.parse(instance);
+    const text = JSON.stringify(instance);
+    const parsed = kind.parse(rowFor(kind, instance, text));
     const plan = kind.sandboxes(parsed, settings);
     if (golden) kind.golden?.(parsed, golden);
     checkRowImage(plan.image);
@@ -72,7 +74,7 @@ export function acceptWith(
         scoredInFresh: plan.evaluation === "fresh",
         needsBackend: kind.needsBackend,
         image: image ?? plan.image,
-        instance: JSON.stringify(instance),
+        instance: text,
         options: terms.options,
         ...terms.row,
       },

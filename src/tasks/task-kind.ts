@@ -66,6 +66,8 @@ export interface TaskKind<I> {
    * is a verdict with reward 0 and not a failure.
    */
   readonly limitsAreVerdicts?: boolean;
+  /** Rows have whole numbers beyond 2^53 with all their digits, as BigInt. */
+  readonly exactNumbers?: boolean;
   /** @throws ServiceError `invalid_field` naming the field of the row. */
   parse(row: Record<string, unknown>): I;
   sandboxes(instance: I, settings: TaskSettings): SandboxPlan;

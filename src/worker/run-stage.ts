@@ -10,6 +10,7 @@ import { driveAgent } from "../tasks/drive-agent.ts";
 import { goldenKind } from "../tasks/golden.ts";
 import { mcpServersFor } from "../tasks/mcp-servers.ts";
 import { taskKindByName } from "../tasks/registry.ts";
+import { rowFor } from "../tasks/row-for.ts";
 import { NO_SANDBOX } from "../tasks/sandbox-plan.ts";
 import type { EvalContext, TaskKind } from "../tasks/task-kind.ts";
 import type { Outcome } from "../trajectory/record.ts";
@@ -96,7 +97,8 @@ class StageRun {
   }
 
   work(): Promise<Result> {
-    const instance = this.#kind.parse(JSON.parse(this.#start.instance));
+    const { instance: text } = this.#start;
+    const instance = this.#kind.parse(rowFor(this.#kind, JSON.parse(text), text));
     this.#plan = this.#kind.sandboxes(instance, this.#parts.settings.tasks);
     switch (this.#start.stage) {
       case "init":

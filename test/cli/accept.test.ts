@@ -1,6 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { acceptWith } from "../../src/cli/accept.ts";
 import { loadConfig } from "../../src/config/config.ts";
+import { parseKeepingDigits } from "../../src/lib/exact-json.ts";
+import { parseBody } from "../../src/protocol/parse.ts";
+import { rolloutRequestSchema } from "../../src/protocol/rollout.ts";
+import { code } from "../../src/tasks/code/code.ts";
+import { rowFor } from "../../src/tasks/row-for.ts";
 import { failureOf } from "../support/failure.ts";
 
 const MATH = {
@@ -56,6 +61,25 @@ describe("an accepted rollout", () => {
       field: "limits.eval_ms",
       mend: expect.stringContaining("1230000"),
     });
+  });
+
+  test("keeps every digit of its row's numbers, and its kind reads them where it wants to", () => {
+    const accept = setup({ image: "/i" });
+    const text =
+      '{"data_source":"code","prompt":"…","tests":{"fn_name":"f","inputs":[[17]],"outputs":[100000000000000001]}}';
+    const request = parseBody(rolloutRequestSchema, parseKeepingDigits(`{"instance":${text}}`));
+    const { row } = accept(request);
+    expect(row.instance).toBe(text);
+    const [hash, otherHash] = [text, text.replace("01]", "02]")].map((each) => {
+      const body = parseBody(rolloutRequestSchema, parseKeepingDigits(`{"instance":${each}}`));
+      return accept(body).row.bodySha256;
+    });
+    expect(hash).not.toBe(otherHash);
+    const [first] = code.parse(rowFor(code, JSON.parse(text), row.instance)).tests;
+    expect(first).toMatchObject({ expected: 100000000000000001n });
+    const math = JSON.stringify(MATH).replace('"2"', "100000000000000001");
+    const plain = parseBody(rolloutRequestSchema, parseKeepingDigits(`{"instance":${math}}`));
+    expect(accept(plain).row.taskKind).toBe("math");
   });
 
   test("without an id gets one of its own", () => {

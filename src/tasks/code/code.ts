@@ -29,6 +29,7 @@ export const code: TaskKind<CodeInstance> = {
   needsBackend: true,
   tools: ["execute_bash", "str_replace_editor", "execute_ipython_cell", "think", "finish"],
   limitsAreVerdicts: true,
+  exactNumbers: true,
   parse: parseCodeRow,
   sandboxes: (_instance, { images }) => ({
     agent: true,
