@@ -1,5 +1,5 @@
 import type { Backend } from "../inference/engine.ts";
-import type { Job, Stage } from "../jobs/job.ts";
+import { type Job, type Stage, stageLimitMs } from "../jobs/job.ts";
 import { transition } from "../jobs/transitions.ts";
 import type { SandboxHandle } from "../sandbox/sandbox.ts";
 import type { JobResult } from "../store/job-table.ts";
@@ -215,7 +215,8 @@ export class Slots {
       jobId: job.id,
       attempt: job.attempt,
       stage: job.stage,
-      limitMs: (job.stageDeadlineMs ?? job.deadlineMs) - clock.nowMs(),
+      limitMs: stageLimitMs(job),
+      leftMs: (job.stageDeadlineMs ?? job.deadlineMs) - clock.nowMs(),
       taskKind: row.task_kind,
       instance: row.instance,
       options: row.options,

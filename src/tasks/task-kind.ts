@@ -44,6 +44,8 @@ export type EvalContext = {
    * none yet it is the first.
    */
   renew(): Promise<Sandbox>;
+  /** What EVAL has of time, for all that it does. */
+  limitMs: number;
   /** When the verdict has to be there, on the clock of `performance.now()`. */
   untilMs: number;
   signal: AbortSignal;

@@ -1,4 +1,5 @@
 import type { WorkTimes } from "../sandbox/work-meter.ts";
+import type { EvalContext } from "./task-kind.ts";
 
 /** A node may keep work waiting for as long again as the work may take, twice, before it is too busy for a verdict. */
 const PATIENCE = 3;
@@ -11,16 +12,19 @@ export function roomyEvalMs(workMs: number): number {
   return workMs === 0 ? 0 : PATIENCE * workMs + EVAL_SPARE_MS;
 }
 
-/** Of the time that is left, what work may use of it: the rest is for a node that keeps it waiting. */
-const SHARE_OF_LEFT = 0.8;
+/** Of EVAL's time, what submitted work may have: the rest is for a node that keeps it waiting. */
+const SHARE = 0.8;
 
-/** A limit of submitted work as the sandbox wants it, within the time that EVAL has left. */
+/**
+ * A limit of submitted work as the sandbox wants it: within EVAL's, which is the same on every node, while what is left of
+ * that says only how long a busy node may take.
+ */
 export function workLimit(
   timeoutMs: number,
-  untilMs: number,
+  { limitMs, untilMs }: Pick<EvalContext, "limitMs" | "untilMs">,
 ): { timeoutMs: number; patienceMs: number } {
-  const leftMs = Math.max(1, untilMs - performance.now());
-  return { timeoutMs: Math.min(timeoutMs, SHARE_OF_LEFT * leftMs), patienceMs: leftMs };
+  const patienceMs = untilMs - performance.now();
+  return { timeoutMs: Math.min(timeoutMs, SHARE * limitMs), patienceMs };
 }
 
 /** As a verdict tells it. */

@@ -29,6 +29,7 @@ export type StageParts = SandboxParts & {
 
 /** A deadline ends the stage without a verdict: limits of its own come this much sooner. */
 const EVAL_SPARE_MS = 5000;
+const EVAL_SPARE = 0.1;
 
 /** More is left out: a timeline is read by people. Units: characters. */
 const MAX_TURNS_LENGTH = 256 * 1024;
@@ -93,7 +94,8 @@ class StageRun {
     this.sandboxes = new StageSandboxes(start, parts, signal);
     this.#recorder = recorder;
     this.#signal = signal;
-    this.#untilMs = performance.now() + start.limitMs - EVAL_SPARE_MS;
+    const { limitMs, leftMs } = start;
+    this.#untilMs = performance.now() + leftMs - Math.min(EVAL_SPARE_MS, EVAL_SPARE * limitMs);
   }
 
   work(): Promise<Result> {
@@ -215,12 +217,12 @@ class StageRun {
   async #evaluate(instance: any): Promise<Result> {
     if (this.#start.outcome === null) throw new Error("EVAL started without RUN's outcome");
     const outcome: Outcome = JSON.parse(this.#start.outcome);
-    const { jobId } = this.#start;
+    const { jobId, limitMs } = this.#start;
     const settings = this.#parts.settings.tasks;
     if (this.#plan.evaluation === "fresh") await this.sandboxes.ensure(this.#plan, "evaluation");
     const judged = (judge: (context: EvalContext) => Promise<Verdict>) =>
       this.sandboxes.use(false, this.#plan, (sandbox, signal, renew) =>
-        judge({ jobId, settings, sandbox, renew, untilMs: this.#untilMs, signal }),
+        judge({ jobId, settings, sandbox, renew, limitMs, untilMs: this.#untilMs, signal }),
       );
     const verdict = await judged((context) =>
       this.#kind.evaluate(instance, outcome, context),

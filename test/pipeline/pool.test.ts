@@ -30,6 +30,7 @@ function start(jobId: string): StartStage {
     attempt: 1,
     stage: "run",
     limitMs: 60_000,
+    leftMs: 60_000,
     taskKind: "fake",
     instance: "{}",
     options: "{}",

@@ -54,6 +54,7 @@ export function startOf(stage: "init" | "run" | "eval", changes: Partial<StartSt
     attempt: 1,
     stage,
     limitMs: 60_000,
+    leftMs: 60_000,
     taskKind: "math",
     instance: MATH_ROW,
     options: "{}",

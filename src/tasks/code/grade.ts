@@ -31,8 +31,7 @@ export async function gradeCode(
     stopAtFailure: grading === "all",
     tolerance: grading === "share" ? TOLERANCE_WHERE_SHARED : 0,
   };
-  const { renew, untilMs, signal } = context;
-  const place = { sandbox: needSandbox(context.sandbox), renew, untilMs, signal };
+  const place = { ...context, sandbox: needSandbox(context.sandbox) };
   const { results, stderr, times } = await runTests(place, solution, tests, limits);
   const passed = results.filter((result) => result === "passed").length;
   const failed = results.findIndex((result) => result !== "passed");

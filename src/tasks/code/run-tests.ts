@@ -22,7 +22,7 @@ export type TestLimits = Omit<ProcessLimits, "wallMs"> & {
   stopAtFailure: boolean;
 };
 
-type Place = Pick<EvalContext, "renew" | "untilMs" | "signal"> & { sandbox: Sandbox };
+type Place = Pick<EvalContext, "renew" | "limitMs" | "untilMs" | "signal"> & { sandbox: Sandbox };
 
 export type TestResults = {
   results: TestResult[];
@@ -85,7 +85,7 @@ class TestBench {
     this.#place = place;
     this.#solution = solution;
     this.#limits = limits;
-    this.#totalMs = workLimit(limits.totalMs, place.untilMs).timeoutMs;
+    this.#totalMs = workLimit(limits.totalMs, place).timeoutMs;
   }
 
   /** Whether the tests have had their time together. */

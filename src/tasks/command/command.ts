@@ -46,8 +46,9 @@ export const command: TaskKind<CommandInstance> = {
   rowLimitMs: ({ verifier, artefacts, setup_timeout_ms }) =>
     verifier.timeout_ms + (artefacts ? setup_timeout_ms : 0),
 
-  async evaluate(instance, outcome, { sandbox, untilMs, signal }) {
-    const inside = needSandbox(sandbox);
+  async evaluate(instance, outcome, context) {
+    const { signal } = context;
+    const inside = needSandbox(context.sandbox);
     if (instance.artefacts) {
       const tooLarge = outcome.flags?.find((flag) => flag.startsWith("too_large"));
       if (tooLarge) return { reward: 0, rule: "artefact_too_large", reason: `${tooLarge}.` };
@@ -56,13 +57,13 @@ export const command: TaskKind<CommandInstance> = {
     } else {
       await endProcesses(inside, signal);
     }
-    return await verify(instance, inside, untilMs, signal);
+    return await verify(instance, inside, context);
   },
 
-  async control(instance, { sandbox, untilMs, signal }) {
-    const inside = needSandbox(sandbox);
-    await prepare(instance, inside, signal);
-    return await verify(instance, inside, untilMs, signal);
+  async control(instance, context) {
+    const inside = needSandbox(context.sandbox);
+    await prepare(instance, inside, context.signal);
+    return await verify(instance, inside, context);
   },
 };
 

@@ -2,6 +2,7 @@ import { ServiceError } from "../../errors.ts";
 import { shellWord } from "../../lib/shell-word.ts";
 import type { Sandbox } from "../../sandbox/sandbox.ts";
 import type { Verdict } from "../../verifiers/verdict.ts";
+import type { EvalContext } from "../task-kind.ts";
 import { usedOf, workLimit } from "../work-limit.ts";
 import type { CommandInstance } from "./row.ts";
 
@@ -15,9 +16,9 @@ const NOT_RUN = [126, 127];
 export async function verify(
   { verifier, workdir }: CommandInstance,
   sandbox: Sandbox,
-  untilMs: number,
-  signal: AbortSignal,
+  context: Pick<EvalContext, "limitMs" | "untilMs" | "signal">,
 ): Promise<Verdict> {
+  const { signal } = context;
   const { command, files, reward: from, reward_file, timeout_ms } = verifier;
   for (const [path, text] of Object.entries(files)) {
     await sandbox.writeFile(path, text, 0o644, signal);
@@ -26,7 +27,7 @@ export async function verify(
   const script = reward_file ? `rm -rf -- ${shellWord(reward_file)}\n${command}` : command;
   // Of a name that nobody can have taken before.
   const logFile = `/tmp/verifier-${crypto.randomUUID()}.log`;
-  const limit = workLimit(timeout_ms, untilMs);
+  const limit = workLimit(timeout_ms, context);
   const run = await sandbox.run(script, { log: logFile, cwd: workdir, ...limit, signal });
   const log = Buffer.from(await readLog(sandbox, logFile, signal)).toString();
   const details = { exit_code: run.exitCode, log: log.slice(-MAX_SHOWN), ...usedOf(run.times) };

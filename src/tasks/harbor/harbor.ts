@@ -56,19 +56,18 @@ export const harbor: TaskKind<HarborInstance> = {
 
   rowLimitMs: ({ verifierTimeoutMs }) => verifierTimeoutMs,
 
-  async evaluate(instance, outcome, { sandbox, untilMs, signal }) {
-    const inside = needSandbox(sandbox);
+  async evaluate(instance, outcome, context) {
+    const { signal } = context;
+    const inside = needSandbox(context.sandbox);
     const golden = (outcome.state as { golden?: unknown } | undefined)?.golden;
     if (golden === "solution") await solve(instance, inside, signal);
     else if (instance.artefacts) await putArtefacts(inside, outcome.files ?? [], signal);
     // What the agent left running could wait for the verifier.
     else await inside.exec(["bash", "-c", "kill -9 -1"], { ...SHORT, signal });
-    return await verify(instance, inside, untilMs, signal);
+    return await verify(instance, inside, context);
   },
 
-  async control(instance, { sandbox, untilMs, signal }) {
-    return await verify(instance, needSandbox(sandbox), untilMs, signal);
-  },
+  control: (instance, context) => verify(instance, needSandbox(context.sandbox), context),
 };
 
 async function solve(

@@ -1,6 +1,7 @@
 import { ServiceError } from "../../errors.ts";
 import type { Sandbox } from "../../sandbox/sandbox.ts";
 import type { Verdict } from "../../verifiers/verdict.ts";
+import type { EvalContext } from "../task-kind.ts";
 import { usedOf, workLimit } from "../work-limit.ts";
 import type { HarborInstance } from "./row.ts";
 
@@ -31,15 +32,15 @@ export async function putFolder(
 export async function verify(
   instance: HarborInstance,
   sandbox: Sandbox,
-  untilMs: number,
-  signal: AbortSignal,
+  context: Pick<EvalContext, "limitMs" | "untilMs" | "signal">,
 ): Promise<Verdict> {
+  const { signal } = context;
   const { tests, workdir, env, verifierTimeoutMs } = instance;
   // What lies there already was not written by the verifier.
   await putFolder(sandbox, "/logs/verifier", {}, signal);
   await putFolder(sandbox, "/tests", tests, signal);
   const script = `exec 2>&1\nchmod +x /tests/test.sh\ncd "$1" 2>/dev/null || cd /\nexec bash /tests/test.sh`;
-  const limit = workLimit(verifierTimeoutMs, untilMs);
+  const limit = workLimit(verifierTimeoutMs, context);
   const run = await sandbox.exec(["bash", "-c", script, "test", workdir], {
     ...{ cwd: "/", env, ...limit, maxOutputBytes: MAX_LOG_BYTES, signal },
   });

@@ -2,6 +2,7 @@ import { shellWord } from "../../lib/shell-word.ts";
 import type { Sandbox } from "../../sandbox/sandbox.ts";
 import type { Outcome } from "../../trajectory/record.ts";
 import type { Verdict } from "../../verifiers/verdict.ts";
+import type { EvalContext } from "../task-kind.ts";
 import { workLimit } from "../work-limit.ts";
 import { judge, leftText, MAX_LOG_BYTES, type TestRun, zero } from "./judge.ts";
 import { joinPatch, PatchError, type PatchFile, parsePatch } from "./patch.ts";
@@ -26,9 +27,9 @@ export async function evaluateChange(
   instance: SweInstance,
   outcome: Outcome,
   sandbox: Sandbox,
-  untilMs: number,
-  signal: AbortSignal,
+  context: Pick<EvalContext, "limitMs" | "untilMs" | "signal">,
 ): Promise<Verdict> {
+  const { signal } = context;
   const patch = patchOf(outcome);
   if (patch === null) {
     const why = (outcome.flags ?? []).join("; ") || "there is none";
@@ -49,7 +50,7 @@ export async function evaluateChange(
   if (refused !== null) {
     return zero("patch_does_not_apply", `The change does not apply: ${refused}`);
   }
-  const run = await runTests(instance.folder, placed.tests, sandbox, untilMs, signal);
+  const run = await runTests(instance.folder, placed.tests, sandbox, context);
   return judge(instance, run, probes, chosen.left);
 }
 
@@ -97,8 +98,7 @@ async function runTests(
   folder: string,
   tests: TestPlan,
   sandbox: Sandbox,
-  untilMs: number,
-  signal: AbortSignal,
+  context: Pick<EvalContext, "limitMs" | "untilMs" | "signal">,
 ): Promise<TestRun> {
   const command =
     "script" in tests
@@ -109,9 +109,9 @@ async function runTests(
     cwd: "/",
     env: { ...GIT_ENV, ...LOCALE },
     stdin: script,
-    ...workLimit(tests.timeoutMs, untilMs),
+    ...workLimit(tests.timeoutMs, context),
     maxOutputBytes: MAX_LOG_BYTES,
-    signal,
+    signal: context.signal,
   });
   return { log: stdout, exitCode, timedOut, times };
 }

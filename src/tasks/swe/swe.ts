@@ -74,8 +74,8 @@ export const swe: TaskKind<SweInstance> = {
 
   rowLimitMs: ({ tests }) => tests.timeoutMs,
 
-  evaluate: (instance, outcome, { sandbox, untilMs, signal }) =>
-    evaluateChange(instance, outcome, needSandbox(sandbox), untilMs, signal),
+  evaluate: (instance, outcome, context) =>
+    evaluateChange(instance, outcome, needSandbox(context.sandbox), context),
 };
 
 /** Before the agent begins: afterwards nothing in its sandbox is known. */
