@@ -42,7 +42,7 @@ export class WorkMeter {
   #waitedMs = 0;
   #blockedMs = 0;
 
-  /** @param blockedAtMostMs a program can make itself look as if it waited for a disk: that counts only so long. */
+  /** @param blockedAtMostMs for how long tasks beside others may look as if they waited for a disk */
   constructor({ holderPid }: Pick<SandboxHandle, "holderPid">, blockedAtMostMs: number) {
     this.#holderPid = holderPid;
     this.#blockedAtMostMs = blockedAtMostMs;
@@ -65,9 +65,7 @@ export class WorkMeter {
     const ownMs = Math.max(0, ...tasks.map((task) => this.#waitOf(task, passedMs)));
     // Not begun yet, or ended without being noticed.
     const waitedMs = tasks.length === 0 ? passedMs : ownMs + carriedMs;
-    const blocked = tasks.some(({ state }) => state === "D") ? passedMs : 0;
-    const blockedMs = Math.min(blocked, this.#blockedAtMostMs - this.#blockedMs);
-    this.#blockedMs += blockedMs;
+    const blockedMs = this.#blockOf(tasks, passedMs);
     const lateMs = Math.max(0, passedMs - LATE * expectedMs);
     this.#waitedMs += Math.max(waitedMs, blockedMs, lateMs);
     this.#forget(holder ? [...tasks, holder] : tasks);
@@ -78,6 +76,18 @@ export class WorkMeter {
   times(nowMs = performance.now()): WorkTimes {
     const wallMs = nowMs - this.#beganMs;
     return { wallMs, cpuMs: this.#cpuMs, waitedMs: Math.min(wallMs, this.#waitedMs) };
+  }
+
+  /**
+   * A task in state `D` waits for a disk, as a rule. It may also wait for a child or thread that it has made by `vfork`, as
+   * long as that likes: unless it is the only one, its waiting counts so long and no longer.
+   */
+  #blockOf(tasks: TaskTimes[], passedMs: number): number {
+    if (!tasks.some(({ state }) => state === "D")) return 0;
+    if (tasks.length === 1) return passedMs;
+    const blockedMs = Math.min(passedMs, this.#blockedAtMostMs - this.#blockedMs);
+    this.#blockedMs += blockedMs;
+    return blockedMs;
   }
 
   /** How long a task was kept waiting since the last look, as far as that is not credited yet. */

@@ -72,6 +72,10 @@ while True:
       ["sleeps", "import time; time.sleep(60)"],
       ["reads what never comes", "import os; r, w = os.pipe(); os.read(r, 1)"],
       ["waits for itself", "import threading; a = threading.Lock(); a.acquire(); a.acquire()"],
+      [
+        "waits for what it has vforked, which looks like a disk",
+        "import ctypes, os\nif ctypes.CDLL(None).syscall(56, 0x4000 | 17, 0, 0, 0, 0) == 0:\n    import time; time.sleep(60)",
+      ],
       ["stops itself", "import os, signal; os.kill(os.getpid(), signal.SIGSTOP)"],
       ["polls", "import time\nwhile True: time.sleep(0.01)"],
     ])("hangs by its own fault where it %s", async (_how, code) => {

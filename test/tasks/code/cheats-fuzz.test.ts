@@ -102,7 +102,7 @@ async function outcomeOf({ source }: Drawn): Promise<string> {
   const settings = { ...TASK_SETTINGS, tests };
   const context = evalContext({ sandbox: await renew(), renew, settings });
   return await gradeCode(instance, source, context).then(
-    ({ reward, reason }) => `${reward} (${reason})`,
+    ({ reward, reason, details }) => `${reward} (${reason} ${JSON.stringify(details)})`,
     (error) => `no verdict: ${error}`,
   );
 }
