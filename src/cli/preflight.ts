@@ -62,6 +62,8 @@ export const CHECKS: Partial<Record<SettingName, Check>> = {
   model_dir: (path) => readModelFolder(resolve(path)),
   reward_servers: (_urls, config) => taskSettings(config),
   task_urls: (_urls, config) => taskSettings(config),
+  gym_servers: (_servers, config) => taskSettings(config),
+  task_envs: requireVariables,
   api_key_env: requireVariables,
   backend_key_envs: requireVariables,
   judge_api_key_env: requireVariables,
@@ -73,7 +75,7 @@ export const NAMELESS: readonly SettingName[] = [
   ...(["backend", "model", "engine", "backend_networks", "balancing"] as const),
   ...(["judge_url", "judge_model", "search_url", "agent_reminder", "agent_stuck"] as const),
   ...(["callback_networks", "log_level", "min_isolation", "sandbox_writable"] as const),
-  "gym_status_mode",
+  ...(["gym_status_mode", "task_network"] as const),
 ];
 
 const PROGRAM_MEND =

@@ -21,6 +21,7 @@ import {
 } from "./run-collect.ts";
 import { formatFailures } from "./run-failures.ts";
 import { formatSummary, formatTrajectory } from "./run-report.ts";
+import { formatUnfit } from "./run-unfit.ts";
 import { exitOf } from "./signals.ts";
 import { WaitReason } from "./wait-reason.ts";
 
@@ -89,7 +90,7 @@ export async function runRollouts(
     });
     file.finish(superseded);
     const results = inOrder([...kept, ...ended]);
-    if (!json) report(results, shown.values(), file);
+    if (!json) report(results, shown.values(), file, golden);
     const broken = results.some(
       ({ error }) => error && !["policy", "client"].includes(error.boundary),
     );
@@ -111,8 +112,10 @@ function report(
   results: EndedRollout[],
   shown: Iterable<RolloutResult | null>,
   { lines, path }: ResultFile,
+  golden: boolean,
 ): void {
   process.stdout.write(formatSummary(results) + formatFailures(results));
+  if (golden) process.stdout.write(formatUnfit(results));
   for (const result of shown) {
     if (result) process.stdout.write(`\n${formatTrajectory(result)}`);
   }

@@ -87,6 +87,14 @@ export interface TaskKind<I> {
    */
   golden?(instance: I, which: Golden): Outcome;
   /**
+   * Puts the row's own solution into the agent's sandbox, as an agent would. A kind that has this and no `golden` is
+   * scored by way of the agent's sandbox alone.
+   * @param part of a task that is given in parts, counted from 0
+   */
+  solve?(instance: I, context: RunContext, part: number): Promise<void>;
+  /** @throws ServiceError `invalid_field` where `solve` would lack a solution. */
+  needSolution?(instance: I): void;
+  /**
    * Turns what RUN left into a number. What the model did badly is a verdict with reward 0 and a reason; a
    * verifier that could not do its work throws.
    *

@@ -2,7 +2,7 @@ import type { WorkTimes } from "../sandbox/work-meter.ts";
 import type { EvalContext } from "./task-kind.ts";
 
 /** A node may keep work waiting for as long again as the work may take, twice, before it is too busy for a verdict. */
-const PATIENCE = 3;
+export const PATIENCE = 3;
 
 /** What EVAL does besides the work that its kind limits: starts, copies, proofs of an end. */
 export const EVAL_SPARE_MS = 30_000;

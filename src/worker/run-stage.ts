@@ -153,7 +153,7 @@ class StageRun {
   // biome-ignore lint/suspicious/noExplicitAny: see `#kind`.
   async #init(instance: any): Promise<Result> {
     if (this.#plan.agent) await this.sandboxes.ensure(this.#plan, "agent");
-    await this.sandboxes.use(this.#keepsSandbox, this.#plan, (sandbox, signal) =>
+    await this.sandboxes.use(this.#plan, this.#keepsSandbox, (sandbox, signal) =>
       this.#kind.init(instance, sandbox, signal),
     );
     return { outcome: null, verdict: null };
@@ -180,7 +180,7 @@ class StageRun {
       };
       return this.#kind.run(instance, { ...context, agent: (task) => driveAgent(context, task) });
     };
-    const outcome = await sandboxes.use(this.#keepsSandbox, this.#plan, work);
+    const outcome = await sandboxes.use(this.#plan, this.#keepsSandbox, work);
     if (this.#recorder.hasContent) this.#finished = this.#recorder.finished();
     return { outcome: bounded(outcome, this.#parts.settings.maxOutcomeBytes), verdict: null };
   }
@@ -221,7 +221,7 @@ class StageRun {
     const settings = this.#parts.settings.tasks;
     if (this.#plan.evaluation === "fresh") await this.sandboxes.ensure(this.#plan, "evaluation");
     const judged = (judge: (context: EvalContext) => Promise<Verdict>) =>
-      this.sandboxes.use(false, this.#plan, (sandbox, signal, renew) =>
+      this.sandboxes.use(this.#plan, false, (sandbox, signal, renew) =>
         judge({ jobId, settings, sandbox, renew, limitMs, untilMs: this.#untilMs, signal }),
       );
     const verdict = await judged((context) =>

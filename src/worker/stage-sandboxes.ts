@@ -3,7 +3,7 @@ import { abortable } from "../lib/abortable.ts";
 import type { StartStage, WorkerSettings } from "../pipeline/messages.ts";
 import { explainOwner } from "../sandbox/image.ts";
 import type { Images } from "../sandbox/images/images.ts";
-import type { Sandbox, SandboxDriver, SandboxHandle } from "../sandbox/sandbox.ts";
+import type { Sandbox, SandboxDriver, SandboxHandle, SandboxLimits } from "../sandbox/sandbox.ts";
 import type { Peak } from "../sandbox/watchdog.ts";
 import { chooseImage, type SandboxPlan } from "../tasks/sandbox-plan.ts";
 
@@ -13,13 +13,18 @@ export type SandboxParts = {
   images: Pick<Images, "acquire">;
   /** By a few system calls. */
   isOnNode(image: string): boolean;
-  attach(handle: SandboxHandle, signal: AbortSignal): Promise<Sandbox>;
+  attach(handle: SandboxHandle, signal: AbortSignal, env: Record<string, string>): Promise<Sandbox>;
   /** Does not fail: what could not be cleaned up is told to the operator. */
   end(handle: SandboxHandle): Promise<void>;
   /** Ends a sandbox that goes beyond its limits; `crossed` says by which. */
-  watch(handle: SandboxHandle): Disposable & { readonly crossed: AbortSignal; readonly peak: Peak };
+  watch(
+    handle: SandboxHandle,
+    limits: SandboxLimits,
+  ): Disposable & { readonly crossed: AbortSignal; readonly peak: Peak };
   sandboxStarted(handle: SandboxHandle): void;
 };
+
+type Role = "agent" | "evaluation";
 
 /** A sandbox that the stage works in: how it was attached, and how it is let go while the stage goes on. */
 type InUse = { sandbox: Sandbox; leave(): void };
@@ -56,7 +61,7 @@ export class StageSandboxes {
   }
 
   /** Makes the stage's sandbox, unless the stage before has left it. */
-  async ensure(plan: SandboxPlan, role: "agent" | "evaluation"): Promise<void> {
+  async ensure(plan: SandboxPlan, role: Role): Promise<void> {
     this.handle ??= await this.#start(plan, role);
   }
 
@@ -113,19 +118,19 @@ export class StageSandboxes {
    * @param keep lets go of it afterwards, for another thread. One that is ended instead needs no letting go.
    */
   async use<T>(
-    keep: boolean,
     plan: SandboxPlan,
+    keep: boolean,
     work: (sandbox: Sandbox | null, signal: AbortSignal, renew: Renew) => Promise<T>,
   ): Promise<T> {
     const { handle } = this;
     const over = new AbortController();
     const signal = AbortSignal.any([this.#signal, over.signal]);
-    let inUse = handle ? await this.#enter(handle, over) : null;
+    let inUse = handle ? await this.#enter(plan, handle, over) : null;
     const renew = async () => {
       inUse?.leave();
       inUse = null;
       await this.renew(plan);
-      inUse = await this.#enter(this.handle as SandboxHandle, over);
+      inUse = await this.#enter(plan, this.handle as SandboxHandle, over);
       return inUse.sandbox;
     };
     try {
@@ -140,9 +145,11 @@ export class StageSandboxes {
   }
 
   /** @param over is aborted when the sandbox dies, or goes beyond a limit. */
-  async #enter(handle: SandboxHandle, over: AbortController): Promise<InUse> {
-    const sandbox = await this.#parts.attach(handle, this.#signal);
-    const watch = this.#parts.watch(handle);
+  async #enter(plan: SandboxPlan, handle: SandboxHandle, over: AbortController): Promise<InUse> {
+    const { env = {}, evaluationEnv = env } = plan;
+    const own = this.#job.stage === "eval" && plan.evaluation === "fresh" ? evaluationEnv : env;
+    const sandbox = await this.#parts.attach(handle, this.#signal, own);
+    const watch = this.#parts.watch(handle, this.#limitsOf(plan));
     this.#watched = watch;
     const ends = [watch.crossed, sandbox.died];
     const onEnd = (event: Event) => over.abort((event.target as AbortSignal).reason);
@@ -157,15 +164,12 @@ export class StageSandboxes {
     return { sandbox, leave };
   }
 
-  async #start(
-    plan: SandboxPlan,
-    role: "agent" | "evaluation",
-    renewal = "",
-  ): Promise<SandboxHandle> {
+  async #start(plan: SandboxPlan, role: Role, renewal = ""): Promise<SandboxHandle> {
     const { settings, driver, images, sandboxStarted } = this.#parts;
-    const { writable, ...limits } = settings.sandbox;
-    const { path, lock } = await images.acquire(this.#imageOf(plan), this.#signal);
+    const { writable } = settings.sandbox;
+    const { path, lock } = await images.acquire(this.#imageOf(plan, role), this.#signal);
     using held = lock;
+    const limits = this.#limitsOf(plan);
     const spec = { id: this.#sandboxId(`${role}${renewal}`), image: path, writable, limits };
     this.#image = path;
     const handle = await driver.start(spec, this.#signal);
@@ -176,11 +180,21 @@ export class StageSandboxes {
   }
 
   async #startOnNode(plan: SandboxPlan): Promise<SandboxHandle | null> {
-    if (!this.#parts.isOnNode(this.#imageOf(plan))) return null;
+    if (!this.#parts.isOnNode(this.#imageOf(plan, "evaluation"))) return null;
     return await this.#start(plan, "evaluation");
   }
 
-  #imageOf(plan: SandboxPlan): string {
+  #limitsOf({ limits = {} }: SandboxPlan): SandboxLimits {
+    const { writable: _writable, ...service } = this.#parts.settings.sandbox;
+    return {
+      ...service,
+      memoryBytes: Math.min(service.memoryBytes, limits.memoryBytes ?? Number.POSITIVE_INFINITY),
+      diskBytes: Math.min(service.diskBytes, limits.diskBytes ?? Number.POSITIVE_INFINITY),
+    };
+  }
+
+  #imageOf(plan: SandboxPlan, role: Role): string {
+    if (role === "evaluation" && plan.evaluationImage) return plan.evaluationImage;
     const { image } = JSON.parse(this.#job.options) as { image?: string };
     return chooseImage(plan, image, this.#parts.settings.defaultImage);
   }
