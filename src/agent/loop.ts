@@ -88,6 +88,7 @@ function say({ dialogue, recorder }: AgentOptions, message: Message): void {
 async function callModel(options: AgentOptions, turn: number): Promise<ModelTurn | "context"> {
   const { dialogue, backendId, recorder, signal } = options;
   try {
+    recorder.calling();
     const reply = await dialogue.next(turn, signal);
     recorder.call(reply.backendId ?? backendId, reply);
     if (reply.finishReason !== "abort") return reply;
@@ -107,6 +108,7 @@ async function runTool(
   steps: Step[],
 ): Promise<ToolResult> {
   const startMs = performance.now();
+  options.recorder.carryOut(call);
   const { name, arguments: text } = call.function;
   const malformed = malformedCalls.get(call.id);
   const called = malformed

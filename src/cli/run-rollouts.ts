@@ -20,8 +20,8 @@ import {
   type RolloutResult,
 } from "./run-collect.ts";
 import { formatFailures } from "./run-failures.ts";
+import { formatGolden } from "./run-golden.ts";
 import { formatSummary, formatTrajectory } from "./run-report.ts";
-import { formatUnfit } from "./run-unfit.ts";
 import { exitOf } from "./signals.ts";
 import { WaitReason } from "./wait-reason.ts";
 
@@ -114,8 +114,8 @@ function report(
   { lines, path }: ResultFile,
   golden: boolean,
 ): void {
-  process.stdout.write(formatSummary(results) + formatFailures(results));
-  if (golden) process.stdout.write(formatUnfit(results));
+  const unfit = golden ? formatGolden(results) : "";
+  process.stdout.write(formatSummary(results) + formatFailures(results) + unfit);
   for (const result of shown) {
     if (result) process.stdout.write(`\n${formatTrajectory(result)}`);
   }

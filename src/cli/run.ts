@@ -18,7 +18,7 @@ import { ownConfig, serverFor } from "./run-server.ts";
 export const runCommand: Command = {
   name: "run",
   summary: "run the rows of a JSONL file and collect rewards and trajectories",
-  help: `Usage: rolloutd run ROWS.jsonl (--server ADDRESS | --backend URL [--model NAME] | --golden) [flags]
+  help: `Usage: rolloutd run ROWS.jsonl (--server ADDRESS | --backend URL [--model NAME] | --golden | --tasks MODULES) [flags]
 
 Each line of ROWS.jsonl is a dataset row; its data_source chooses the task kind. A file may also be one JSON list
 of rows, and a folder holds Harbor tasks. With --server the rows go to a running service; otherwise run starts one
@@ -34,6 +34,7 @@ left, keeps what has ended, and exits with 130.
   --engine KIND        its kind, where it is not to be found out (see backends --help)
   --image IMAGE        of the sandboxes: a name, a path, … (see rolloutd images --help), also where rows name their own
   --apptainer PROGRAM  by default the one on PATH
+  --tasks MODULES      with task kinds of your own, for the own service (TypeScript or JavaScript, commas between)
   --config FILE        further settings of the own service as TOML (see serve --help); or by their variables
   --samples N          rollouts per row; sample k has seed SEED + k [1]
   --informative N      until N groups are informative, that is, their rewards differ; then one group a line
@@ -65,7 +66,8 @@ for.
     const [path] = positionals;
     if (path === undefined || positionals.length > 1)
       throw new UsageError("one file of rows is needed");
-    const own = values.backend !== undefined || values.golden === true;
+    const own =
+      [values.backend, values.tasks].some((given) => given !== undefined) || values.golden === true;
     const server = values.server ?? (own ? undefined : process.env.ROLLOUTD_SERVER || undefined);
     refuseIdle(values, idleFlags(values, server));
     if (server === undefined && !own) {

@@ -59,6 +59,8 @@ export type EvalContext = {
  */
 export interface TaskKind<I> {
   readonly name: string;
+  /** The user's module that it is from; absent for kinds of our own. */
+  readonly module?: string;
   /** Values of `data_source` that mean this kind; one that ends with `*` stands for all that begin so. */
   readonly dataSources: readonly string[];
   readonly needsBackend: boolean;

@@ -1,6 +1,6 @@
 import type { Pace } from "../agent/pace.ts";
 import { PacedDialogue } from "../agent/paced-dialogue.ts";
-import { ServiceError, toErrorBody } from "../errors.ts";
+import { type ErrorBody, ServiceError, toErrorBody } from "../errors.ts";
 import type { Message, ToolSchema } from "../inference/engine.ts";
 import { wellFormed } from "../lib/well-formed.ts";
 import type { StageFinished, StartStage } from "../pipeline/messages.ts";
@@ -16,6 +16,7 @@ import type { EvalContext, TaskKind } from "../tasks/task-kind.ts";
 import type { Outcome } from "../trajectory/record.ts";
 import { Recorder } from "../trajectory/recorder.ts";
 import type { Verdict } from "../verifiers/verdict.ts";
+import { hungIn } from "./hung-in.ts";
 import { type Engines, openDialogue } from "./open-dialogue.ts";
 import { type SandboxParts, StageSandboxes } from "./stage-sandboxes.ts";
 import { toldTurns } from "./told-turns.ts";
@@ -62,7 +63,7 @@ export async function runStage(
       verdict,
     };
   } catch (thrown) {
-    const error = toErrorBody(signal.aborted ? signal.reason : thrown);
+    const error = stage.placed(toErrorBody(signal.aborted ? signal.reason : thrown));
     await stage.sandboxes.endAll();
     if (signal.aborted && recorder.hasContent) await parts.slotFreed();
     const nothing = { handle: null, outcome: null, verdict: null };
@@ -117,6 +118,13 @@ class StageRun {
     const kind = taskKindByName(this.#start.taskKind);
     const { golden }: RolloutOptions = JSON.parse(this.#start.options);
     return golden ? goldenKind(kind, golden) : kind;
+  }
+
+  /** With where it hung, for a deadline that passed. */
+  placed(error: ErrorBody): ErrorBody {
+    if (error.code !== "deadline_exceeded") return error;
+    const details = hungIn(this.#start.stage, this.#recorder, this.#kind);
+    return details === undefined ? error : { ...error, details };
   }
 
   /** Leaves the sandboxes as the next stage is to find them. */

@@ -42,7 +42,7 @@ test("--golden says which rows earn 1 by their own solution and 0 without any", 
     [0, "empty_patch"],
     [0, "tests_failed"],
   ]);
-  expect(results[3].verdict.details.log_end).toContain("test_median_of_two");
+  expect(results[3].verdict.details.log).toContain("test_median_of_two");
   expect(exitCode).toBe(1);
   const fitting = await runRows([tally.row], ["--golden"]);
   expect(fitting.exitCode).toBe(0);

@@ -8,7 +8,7 @@ import type { HarborInstance, HarborStep } from "./row.ts";
 import { endProcesses, verifyStep } from "./verify.ts";
 
 /** A step that was verified while the rollout went on. */
-export type VerifiedStep = { name: string; rewards: Rewards; log_end: string };
+export type VerifiedStep = { name: string; rewards: Rewards; log: string };
 
 const MAX_SHOWN = 500;
 
@@ -71,7 +71,7 @@ export class Steps {
       { timeoutMs, patienceMs: PATIENCE * timeoutMs },
       signal,
     );
-    this.verified.push({ name: name ?? "", rewards, log_end: log.slice(-MAX_SHOWN) });
+    this.verified.push({ name: name ?? "", rewards, log: log.slice(-MAX_SHOWN) });
     this.#at++;
     const isLast = this.#at === this.#instance.steps.length;
     this.#over = isLast || missedThreshold(rewards, minReward) !== null;

@@ -13,7 +13,7 @@ export function verdictOf({ form, warnings }: HarborInstance, { rewards, log }: 
     reward,
     rule: form === "harbor" ? "harbor_reward" : "terminal_bench_tests",
     reason: `The task's ${script} gave ${reward}${named(rewards)}.`,
-    details: { rewards, main: MAIN, log_end: log.slice(-MAX_LOG), ...noted(warnings) },
+    details: { rewards, main: MAIN, log: log.slice(-MAX_LOG), ...noted(warnings) },
   };
 }
 

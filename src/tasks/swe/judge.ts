@@ -23,7 +23,7 @@ export function judge(
 ): Verdict {
   const verdict = decide(instance, run, probes, left);
   if (verdict.reward === 1) return verdict;
-  return { ...verdict, details: { ...verdict.details, log_end: logEnd(run.log) } };
+  return { ...verdict, details: { ...verdict.details, log: logEnd(run.log) } };
 }
 
 function decide(
