@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 
 const ROOT = resolve(import.meta.dir, "..");
-const NUMBERS = Array.from({ length: 20 }, (_, index) => `P${index + 1}`);
+const NUMBERS = Array.from({ length: 21 }, (_, index) => `P${index + 1}`);
 
 /** Numbers that the names of a file's tests begin with: `"P2, P9: a clock …"`. */
 function namedIn(file: string): string[] {

@@ -12,7 +12,9 @@ import { imageOnNode } from "../sandbox/images/on-node.ts";
 import { goldenKind } from "../tasks/golden.ts";
 import { mcpServersFor } from "../tasks/mcp-servers.ts";
 import { taskKindNamed, taskKindOf } from "../tasks/registry.ts";
+import { rowFor } from "../tasks/row-for.ts";
 import { type SandboxPlan, usesSandbox } from "../tasks/sandbox-plan.ts";
+import { EVAL_SPARE_MS, roomyEvalMs } from "../tasks/work-limit.ts";
 import { imagePolicy } from "./image-policy.ts";
 import { gymServers, taskSettings } from "./task-settings.ts";
 
@@ -46,7 +48,8 @@ export function acceptWith(
     const { instance, agent, image, task_kind, golden, id } = request;
     const named = task_kind ? taskKindNamed(task_kind) : taskKindOf(instance.data_source);
     const kind = golden ? goldenKind(named, golden) : named;
-    const parsed = kind.parse(instance);
+    const text = JSON.stringify(instance);
+    const parsed = kind.parse(rowFor(kind, instance, text));
     const plan = kind.sandboxes(parsed, settings);
     if (golden) kind.golden?.(parsed, golden);
     checkRowImage(plan.image);
@@ -73,13 +76,14 @@ export function acceptWith(
     }
     if (request.callback_url !== undefined) checkCallback(request.callback_url);
     const terms = termsFor(request, route);
+    const evalMs = evalLimitMs(kind.rowLimitMs?.(parsed) ?? 0, request, route, config);
     return {
       madeId: id === undefined,
       job: {
         id: id ?? Bun.randomUUIDv7(),
         numAttempts: request.num_attempts ?? config.num_attempts,
         evalFromRecord: plan.evaluation !== "agent",
-        limits: terms.limits,
+        limits: { ...terms.limits, evalMs },
       },
       row: {
         bodySha256: Bun.SHA256.hash(terms.canonical(instance), "hex"),
@@ -88,12 +92,34 @@ export function acceptWith(
         scoredInFresh: plan.evaluation === "fresh",
         needsBackend: kind.needsBackend,
         image: image ?? plan.image,
-        instance: JSON.stringify(instance),
+        instance: text,
         options: terms.options,
         ...terms.row,
       },
     };
   };
+}
+
+/**
+ * EVAL's limit has to be the outer one: it ends a rollout without a verdict, where a limit of the row's own tests is one.
+ *
+ * @param workMs the longest that the row's own limits allow
+ * @throws ServiceError `invalid_field`
+ */
+function evalLimitMs(
+  workMs: number,
+  { limits }: RolloutRequest,
+  route: EngineRoute | undefined,
+  config: Config,
+): number {
+  const asked = limits?.eval_ms;
+  if (asked === undefined) return Math.max(config.eval_limit_ms, roomyEvalMs(workMs));
+  const leastMs = workMs + EVAL_SPARE_MS;
+  // Other APIs have one limit for all, which shortens what lies within.
+  if (workMs === 0 || asked >= leastMs || route !== undefined) return asked;
+  const message = `limits.eval_ms: is ${asked}, and the row's own tests may take ${workMs}`;
+  const mend = `give at least ${leastMs}, leave it out, or lower the row's own limit`;
+  throw new ServiceError("invalid_field", message, { field: "limits.eval_ms", mend });
 }
 
 /** A row of NeMo Gym's as it is published becomes an instance of the kind that scores it. */
@@ -139,7 +165,8 @@ function checkAllowed(image: string, field: string, { policy, cacheDir }: Allowe
 }
 
 type TermsOfJob = {
-  limits: Limits;
+  /** EVAL's depends on the row. */
+  limits: Omit<Limits, "evalMs">;
   options: string;
   row: ReturnType<typeof rowOptions>;
   canonical: ReturnType<typeof canonicalWith>;
@@ -157,7 +184,6 @@ function termsOfJob(
     limits: {
       initMs: limits.init_ms ?? config.init_limit_ms,
       runMs: limits.run_ms ?? config.run_limit_ms,
-      evalMs: limits.eval_ms ?? config.eval_limit_ms,
       totalMs: limits.total_ms ?? config.total_limit_ms,
       ...(limits.active_ms !== undefined && { activeMs: limits.active_ms }),
     },

@@ -1,5 +1,6 @@
 import { readFileSync, statSync } from "node:fs";
 import { ServiceError } from "../errors.ts";
+import { parseKeepingDigits } from "../lib/exact-json.ts";
 import { isObject } from "../lib/is-object.ts";
 import { harborRows } from "./harbor-rows.ts";
 
@@ -50,7 +51,7 @@ function listed(text: string, path: string): Found[] {
 
 function fromJson(text: string, place: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseKeepingDigits(text);
   } catch (error) {
     const message = `${place} is not valid JSON: ${(error as Error).message}`;
     const mend = "a row is one line of JSON, or an item of one JSON list";

@@ -9,6 +9,7 @@ export function schedulerSettings(config: Config): SchedulerSettings {
       run: { threads: config.run_threads, slots: config.run_slots },
       eval: { threads: config.eval_threads, slots: config.eval_slots },
     },
+    evalSandboxes: config.eval_sandboxes,
     startsAtOnce: config.starts_at_once,
     imagesAtOnce: config.images_at_once,
     maxSandboxesAhead: config.max_sandboxes_ahead,

@@ -14,7 +14,7 @@ export function taskSettings(config: Config): TaskSettings {
     tests: {
       totalMs: config.tests_total_ms,
       memoryBytes: config.test_memory_bytes,
-      atOnce: config.tests_at_once,
+      atOncePerThread: Math.max(1, Math.floor(config.tests_at_once / config.eval_threads)),
     },
     judge: judgeSettings(config),
     search:

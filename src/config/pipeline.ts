@@ -9,6 +9,11 @@ export const PIPELINE_SETTINGS = {
     "jobs in RUN at once; best twice as many rollouts as the engines have memory for in the end",
   ),
   eval_slots: setting(count, 16 * cores, "jobs in EVAL at once"),
+  eval_sandboxes: setting(
+    count,
+    2 * cores,
+    "of these, jobs whose EVAL runs submitted work in a sandbox; the others wait without a time limit",
+  ),
   init_threads: setting(count, 1, "worker threads of INIT"),
   run_threads: setting(count, Math.min(8, Math.ceil(cores / 4)), "worker threads of RUN"),
   eval_threads: setting(count, Math.min(4, Math.ceil(cores / 4)), "worker threads of EVAL"),

@@ -1,18 +1,18 @@
 import { z } from "zod";
-import { bytes, count, httpUrl, ms, path, setting } from "./setting.ts";
+import { bytes, cores, count, httpUrl, ms, path, setting } from "./setting.ts";
 
 /** Task kinds, verifiers and tools. */
 export const TASK_SETTINGS = {
-  tests_total_ms: setting(ms, 300_000, "time for all hidden tests of a rollout of code together"),
-  tests_at_once: setting(
-    count,
-    4,
-    "hidden tests of one rollout of code that run beside each other",
+  tests_total_ms: setting(
+    ms,
+    300_000,
+    "time for all hidden tests of a rollout of code together, without what the node keeps them waiting",
   ),
+  tests_at_once: setting(count, cores, "hidden tests of code that run at once, of all rollouts"),
   test_memory_bytes: setting(
     bytes,
     4 * 1024 ** 3,
-    "address space of a process under a hidden test; those beside each other share it",
+    "address space of a process under a hidden test",
   ),
   judge_url: setting(
     httpUrl,

@@ -6,7 +6,10 @@ const WHOLE = /^-?\d{16,4300}$/;
 
 type Reviver = (key: string, value: unknown, context: { source?: string }) => unknown;
 const parseWithSource = JSON.parse as (text: string, reviver: Reviver) => unknown;
-const { rawJSON } = JSON as unknown as { rawJSON(text: string): unknown };
+const { rawJSON, isRawJSON } = JSON as unknown as {
+  rawJSON(text: string): unknown;
+  isRawJSON(value: unknown): boolean;
+};
 
 /**
  * JSON in which whole numbers beyond 2^53 keep their digits, as BigInt; `JSON.parse` would round them, so that wrong
@@ -15,12 +18,36 @@ const { rawJSON } = JSON as unknown as { rawJSON(text: string): unknown };
  * @throws SyntaxError
  */
 export function parseExactJson(text: string): unknown {
+  return parseWith(text, BigInt);
+}
+
+/**
+ * JSON on its way to a text again: `JSON.stringify` writes the same digits, whoever calls it. Nobody can compute with
+ * such a number; who wants to reads the text with `parseExactJson`.
+ *
+ * @throws SyntaxError
+ */
+export function parseKeepingDigits(text: string): unknown {
+  return parseWith(text, rawJSON);
+}
+
+function parseWith(text: string, keep: (digits: string) => unknown): unknown {
   if (!LONG.test(text)) return JSON.parse(text);
   return parseWithSource(text, (_key, value, { source = "" }) =>
     typeof value === "number" && !Number.isSafeInteger(value) && WHOLE.test(source)
-      ? BigInt(source)
+      ? keep(source)
       : value,
   );
+}
+
+/** A value of `parseKeepingDigits`, with plain numbers; what has no long number in it is itself. */
+export function withPlainNumbers(value: unknown, text: string): unknown {
+  return LONG.test(text) ? JSON.parse(text) : value;
+}
+
+/** Whether it stands for a number's digits. */
+export function isDigits(value: unknown): boolean {
+  return isRawJSON(value);
 }
 
 /** What `parseExactJson` has read, as JSON again. */

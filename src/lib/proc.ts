@@ -174,3 +174,53 @@ export function killProcess(pid: number, signal: NodeJS.Signals = "SIGKILL"): bo
     return false;
   }
 }
+
+/** Units: milliseconds since it began. */
+export type CpuTimes = { own: number; waitedFor: number };
+
+/** Of Linux, whatever the kernel's own tick is. */
+const MS_PER_TICK = 10;
+
+/** What a process used of the processor, and what its children had used for which it has waited. Null: it is gone. */
+export function cpuTimesOf(pid: number): CpuTimes | null {
+  const text = read(`/proc/${pid}/stat`);
+  if (text === null) return null;
+  const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
+  const [own, system, childrens, childrensSystem] = fields.slice(11, 15).map(Number);
+  return {
+    own: ((own ?? 0) + (system ?? 0)) * MS_PER_TICK,
+    waitedFor: ((childrens ?? 0) + (childrensSystem ?? 0)) * MS_PER_TICK,
+  };
+}
+
+/** A thread as the kernel's scheduler sees it. Units: milliseconds since it began. */
+export type TaskTimes = {
+  tid: number;
+  /** `R` runs or could run, `D` waits for the kernel, `S` sleeps, `T` is stopped. */
+  state: string;
+  ranMs: number;
+  /** It could have run, and had to wait for a processor. */
+  waitedMs: number;
+};
+
+export function tasksOf(pid: number): TaskTimes[] {
+  const tasks: TaskTimes[] = [];
+  for (const name of tidsOf(pid)) {
+    const folder = `/proc/${pid}/task/${name}`;
+    const [stat, times] = [read(`${folder}/stat`), read(`${folder}/schedstat`)];
+    if (stat === null || times === null) continue;
+    const state = stat[stat.lastIndexOf(")") + 2] ?? "";
+    if (state === "Z" || state === "X") continue;
+    const [ran = 0, waited = 0] = times.split(" ").map(Number);
+    tasks.push({ tid: Number(name), state, ranMs: ran / 1e6, waitedMs: waited / 1e6 });
+  }
+  return tasks;
+}
+
+function tidsOf(pid: number): string[] {
+  try {
+    return namesIn(`/proc/${pid}/task`);
+  } catch {
+    return [];
+  }
+}

@@ -1,5 +1,6 @@
 import { ServiceError, toErrorBody } from "../errors.ts";
 import { pause } from "../lib/abortable.ts";
+import { parseKeepingDigits } from "../lib/exact-json.ts";
 import { type Line, type LinePosition, readLines } from "../lib/line-page.ts";
 import { whyNotPlain } from "../lib/plain-json.ts";
 import type { BatchRow } from "../store/tables.ts";
@@ -114,7 +115,7 @@ function parseLine(bytes: Uint8Array): { row: unknown } | null {
   if (text === "") return null;
   let row: unknown;
   try {
-    row = JSON.parse(text);
+    row = parseKeepingDigits(text);
   } catch (error) {
     throw new ServiceError("bad_json", "the line is not valid JSON", { cause: error });
   }

@@ -30,6 +30,9 @@ export type StartStage = {
   jobId: string;
   attempt: number;
   stage: Stage;
+  /** What the stage has of time as the rollout was taken on, and what of it is left from now on. */
+  limitMs: number;
+  leftMs: number;
   taskKind: string;
   instance: string;
   options: string;

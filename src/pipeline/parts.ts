@@ -54,6 +54,8 @@ export interface Room {
 
 export type SchedulerSettings = {
   pools: Record<Stage, { threads: number; slots: number }>;
+  /** Jobs that may run submitted work in sandboxes in EVAL at once. */
+  evalSandboxes: number;
   /** Jobs with a sandbox that may be in INIT at once. */
   startsAtOnce: number;
   /** Images that may be pulled or unpacked at once. */

@@ -1,5 +1,5 @@
 import type { Backend } from "../inference/engine.ts";
-import type { Job, Stage } from "../jobs/job.ts";
+import { type Job, type Stage, stageLimitMs } from "../jobs/job.ts";
 import { transition } from "../jobs/transitions.ts";
 import type { SandboxHandle } from "../sandbox/sandbox.ts";
 import type { JobResult } from "../store/job-table.ts";
@@ -25,6 +25,17 @@ type SlotParts = Pick<SchedulerParts, "store" | "clock" | "backends" | "settings
   /** Of a job's change, once it is durable. */
   tell(job: Job): void;
 };
+
+/** Whether a job's work in its stage is bounded as a sandbox's: its start in INIT, what it runs in EVAL. */
+function occupies({
+  stage,
+  uses_sandbox,
+  eval_from_record,
+}: Pick<WorkRow, "stage" | "uses_sandbox" | "eval_from_record">): boolean {
+  if (stage === "eval")
+    return eval_from_record === 2 || (eval_from_record === 0 && uses_sandbox === 1);
+  return uses_sandbox === 1;
+}
 
 const LATER_FIRST: Record<Stage, number> = { eval: 0, run: 1, init: 2 };
 
@@ -69,22 +80,21 @@ export class Slots {
   /** Returns whether more jobs are barred than before. */
   #fillStage(stage: Stage): boolean {
     const { store, pools, images, backends, active, suspects } = this.#parts;
-    const isInit = stage === "init";
     const limit = pools[stage].freeSlots() + images.fetching(stage);
     if (limit <= 0) return false;
-    let starts = isInit ? this.#sandboxStartsAllowed() : limit;
+    let starts = this.#sandboxesAllowed(stage, limit);
     const sandbox = starts > 0;
     const backend = stage !== "run" || backends.available();
     const { barred } = images;
     const filter = { stage, limit, sandbox, backend, barred };
     for (const row of this.#share.candidates(store.queue, active, filter)) {
-      if (row.uses_sandbox && starts <= 0) continue;
+      if (occupies(row) && starts <= 0) continue;
       if (!suspects.mayJoin(row.id, active)) continue;
       const next = this.#needsImage(row) ? images.enter(row.image ?? "", stage) : "start";
       if (next === "wait") continue;
       // Each that is placed may take the room of the next.
       if (stage === "run" && row.needs_backend && !backends.available()) continue;
-      if (next === "start") starts -= row.uses_sandbox;
+      if (next === "start" && occupies(row)) starts--;
       this.#claim(row, next === "fetch");
     }
     return stage !== "run" && images.barred.length > barred.length;
@@ -106,6 +116,21 @@ export class Slots {
     const starting = settings.pools.init.slots - pools.init.freeSlots();
     const room = pools.run.freeSlots() + settings.maxSandboxesAhead - starting;
     return room - store.batches.pendingAheadOfRun(client, Math.max(1, room));
+  }
+
+  /** How many more jobs of a stage may do there what costs the node a sandbox's work. */
+  #sandboxesAllowed(stage: Stage, limit: number): number {
+    if (stage === "init") return this.#sandboxStartsAllowed();
+    return stage === "eval" ? this.#evalSandboxesAllowed() : limit;
+  }
+
+  /** Submitted work has its time by the processor: more at once than there are of these only wait for each other. */
+  #evalSandboxesAllowed(): number {
+    let working = 0;
+    for (const { job, row } of this.#parts.active.values()) {
+      if (job.stage === "eval" && occupies({ ...row, stage: "eval" })) working++;
+    }
+    return this.#parts.settings.evalSandboxes - working;
   }
 
   /** Few start at once, because a start is heavy on the node; and not too many wait without running. */
@@ -144,7 +169,8 @@ export class Slots {
       return false;
     }
     const startsFresh = stage === "eval" && row.eval_from_record === 2 && handle === null;
-    if (startsFresh || (stage === "run" && row.needs_backend && !backends.available()))
+    const isFull = occupies({ ...row, stage }) && this.#sandboxesAllowed(stage, 1) <= 0;
+    if (isFull || startsFresh || (stage === "run" && row.needs_backend && !backends.available()))
       return false;
     tell(next);
     this.#start({ ...row, outcome: result.outcome ?? row.outcome }, from, next, result, handle);
@@ -189,6 +215,8 @@ export class Slots {
       jobId: job.id,
       attempt: job.attempt,
       stage: job.stage,
+      limitMs: stageLimitMs(job),
+      leftMs: (job.stageDeadlineMs ?? job.deadlineMs) - clock.nowMs(),
       taskKind: row.task_kind,
       instance: row.instance,
       options: row.options,

@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import { ServiceError } from "../errors.ts";
+import { isDigits } from "../lib/exact-json.ts";
 import { fieldPath } from "../lib/field-path.ts";
 
 /**
@@ -52,7 +53,7 @@ export function canonicalJson(value: unknown): string {
 }
 
 function sorted(value: unknown): unknown {
-  if (typeof value !== "object" || value === null) return value;
+  if (typeof value !== "object" || value === null || isDigits(value)) return value;
   if (Array.isArray(value)) return value.map(sorted);
   const keys = Object.keys(value).sort();
   return Object.fromEntries(keys.map((key) => [key, sorted((value as never)[key])]));

@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ServiceError } from "../errors.ts";
 import { abortable } from "../lib/abortable.ts";
@@ -12,10 +12,14 @@ import { readFile, writeFile } from "./files.ts";
 import { partsOf, saveParts } from "./host-tree.ts";
 import { runLogged } from "./logged-run.ts";
 import { PythonSession } from "./python.ts";
+import { runAlone } from "./run-alone.ts";
 import type { ExecOptions, Sandbox, SandboxHandle } from "./sandbox.ts";
 import { BashShell } from "./shell.ts";
 import type { TreeLimits } from "./tree.ts";
 import { readTree, writeTree } from "./trees.ts";
+
+/** Of the folder that a sandbox sees read-only, what is not there from its start. */
+const GIVEN = "shell";
 
 /**
  * Takes a running sandbox over into this thread. One thread at a time: the one before has detached.
@@ -70,12 +74,13 @@ function attached(
     died: channel.closed,
     exec: (argv: string[], options: ExecOptions) =>
       inside(
-        exec(channel, argv, {
+        exec(context, argv, {
           ...options,
           cwd: options.cwd ?? paths.home,
           env: { ...env, ...options.env },
         }),
       ),
+    runAlone: (argv, options) => inside(runAlone(context, argv, options)),
     run: (command, options) => inside(runLogged(context, `${textCount++}`, command, options)),
     async shell(signal) {
       const shell = await BashShell.open(context, `${textCount++}`, signal);
@@ -85,6 +90,10 @@ function attached(
     async python(options) {
       python ??= await PythonSession.open(context, options.startTimeoutMs, options.signal);
       return python;
+    },
+    give(name, text) {
+      writeFileSync(join(handle.dir, "ro", GIVEN, name), text);
+      return join(paths.assets, GIVEN, name);
     },
     readFile: (path, maxBytes, signal) => readFile(channel, paths.home, path, maxBytes, signal),
     writeFile: (path, data, mode = 0o644, signal) =>

@@ -1,21 +1,25 @@
+import { availableParallelism } from "node:os";
 import { ServiceError } from "../errors.ts";
 import { abortable, atMost } from "../lib/abortable.ts";
 import { BoundedOutput } from "../lib/bounded-output.ts";
-import type { ControlChannel } from "./control-channel.ts";
+import type { AttachedContext } from "./attached-context.ts";
 import { errnoName, isShortage } from "./errno.ts";
+import { meteredEnd } from "./metered-end.ts";
 import { type Exit, ProcessStream, StartError } from "./process-stream.ts";
-import type { ExecOptions, ExecResult } from "./sandbox.ts";
+import type { ExecOptions, ExecResult, SandboxHandle } from "./sandbox.ts";
 
 const SIGKILL = 9;
+
+const cores = availableParallelism();
 
 /** So long a killed process may take to end. One that waits for a file server that hangs does not. */
 const KILLED_MS = 3000;
 
-type Ended = Pick<ExecResult, "exitCode" | "signal" | "timedOut">;
+type Ended = Pick<ExecResult, "exitCode" | "signal" | "timedOut" | "times">;
 
 /** Runs one command to its end, with pipes and no terminal. */
 export async function exec(
-  channel: ControlChannel,
+  { channel, handle }: Pick<AttachedContext, "channel" | "handle">,
   argv: string[],
   options: ExecOptions & { cwd: string; env: Record<string, string> },
 ): Promise<ExecResult> {
@@ -28,7 +32,7 @@ export async function exec(
   );
   if (options.stdin !== undefined) process.write(Buffer.from(options.stdin));
   process.endInput();
-  const end = await endOf(process, `${argv[0] ?? ""} in ${cwd}`, options);
+  const end = await endOf(process, `${argv[0] ?? ""} in ${cwd}`, handle, options);
   return { stdout: stdout.text(), stderr: stderr.text(), ...end };
 }
 
@@ -40,9 +44,16 @@ export async function exec(
 export async function endOf(
   process: ProcessStream,
   what: string,
-  { timeoutMs, signal }: { timeoutMs: number; signal?: AbortSignal },
+  handle: SandboxHandle,
+  { timeoutMs, patienceMs, signal }: Pick<ExecOptions, "timeoutMs" | "patienceMs" | "signal">,
 ): Promise<Ended> {
   try {
+    if (patienceMs !== undefined) {
+      const limits = { cpuMs: cores * timeoutMs, workMs: timeoutMs, wallMs: patienceMs };
+      const { exit, end, times } = await meteredEnd(process, what, handle, limits, signal);
+      const timedOut = end !== "itself";
+      return { exitCode: timedOut ? null : exit.code, signal: exit.signal, timedOut, times };
+    }
     const exit = await abortable(atMost(process.exited, timeoutMs, null), signal);
     if (exit === null) process.signal(SIGKILL);
     const end = exit ?? (await endOfKilled(process, what, signal));
@@ -68,7 +79,8 @@ export async function endOfKilled(
   throw new ServiceError("sandbox_died", `${what} can't be killed: it hangs in the kernel`);
 }
 
-function notStarted(what: string, error: StartError): ServiceError {
+/** Why a command could not be started. */
+export function notStarted(what: string, error: StartError): ServiceError {
   const why = errnoName(error.errno);
   // Of the program that serves a mounted image: it has ended, and the sandbox will.
   if (why === "ENOTCONN") {

@@ -26,6 +26,7 @@ export const STREAM_KIND = {
   readTree: 5,
   writeTree: 6,
   logged: 7,
+  alone: 8,
 } as const;
 export type StreamKind = keyof typeof STREAM_KIND;
 

@@ -33,7 +33,7 @@ export async function runLogged(
     };
     const process = new ProcessStream(channel, spawn, () => {});
     const what = `${argv[0] ?? ""} in ${cwd} with its output in ${options.log}`;
-    const end = await endOf(process, what, options);
+    const end = await endOf(process, what, handle, options);
     return { ...end, durationMs: performance.now() - startMs };
   } finally {
     if (onHost !== null) rmSync(onHost, { force: true });

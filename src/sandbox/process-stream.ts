@@ -15,7 +15,14 @@ const OUTPUT_WINDOW = 262_144;
 const INPUT_WINDOW = 65_536;
 const INPUT_CHUNK = 16_384;
 
-export type Exit = { code: number | null; signal: number | null };
+export type Exit = {
+  code: number | null;
+  signal: number | null;
+  /** Of the processor, by it and by all that it waited for; of a command that ran alone, by all that it started. */
+  cpuMs: number;
+  /** Of a command that ran alone: whether the sandbox has as much room as before. */
+  clean: boolean;
+};
 /** Answers `later`: the bytes count as unread until `taken` is called for them, so that no more come than that. */
 export type OutputSink = (bytes: Buffer, isStderr: boolean) => unknown;
 
@@ -148,8 +155,10 @@ export class ProcessStream {
     } else if (type === FRAME.exited) {
       const code = payload.readUInt32LE(0);
       const signal = payload.readUInt32LE(4);
+      const used = { cpuMs: payload.readUInt32LE(8), clean: payload.readUInt32LE(12) === 1 };
       this.#close();
-      this.#exit.resolve(signal === 0 ? { code, signal: null } : { code: null, signal });
+      const how = signal === 0 ? { code, signal: null } : { code: null, signal };
+      this.#exit.resolve({ ...how, ...used });
     }
   }
 

@@ -1,4 +1,5 @@
 import type { TreeLimits, TreePart, TreeSource, TreeTotals } from "./tree.ts";
+import type { WorkTimes } from "./work-meter.ts";
 
 /**
  * A running sandbox as plain data. It belongs to a job, not to the thread that made it: any thread of
@@ -77,11 +78,45 @@ export interface SandboxDriver {
   start(spec: SandboxSpec, signal: AbortSignal): Promise<SandboxHandle>;
 }
 
+/** Units: milliseconds. */
+export type WorkLimits = {
+  /** Of the processor, all processes together. */
+  cpuMs: number;
+  /** Of wall time less what the node kept the work waiting for a processor or a disk. */
+  workMs: number;
+  /** After so long the node is too busy for a verdict, unless the work had its part by then. */
+  wallMs: number;
+};
+
+/** Who ended submitted work: it did so itself, or it had its limit. */
+export type WorkEnd = "itself" | "cpu" | "hung";
+
+export type AloneOptions = WorkLimits & {
+  /** Of each process. */
+  addressBytes: number;
+  cwd?: string;
+  stdin: string | Uint8Array;
+  maxOutputBytes: number;
+  signal?: AbortSignal;
+};
+
+export type AloneResult = Pick<ExecResult, "stdout" | "stderr" | "exitCode" | "signal"> & {
+  end: WorkEnd;
+  times: WorkTimes;
+  /** It has left no file, no name and no shared memory: the next command finds the sandbox as it did. */
+  clean: boolean;
+};
+
 export type ExecOptions = {
   cwd?: string;
   env?: Record<string, string>;
   stdin?: string | Uint8Array;
   timeoutMs: number;
+  /**
+   * For submitted work: then what the node kept it waiting does not count for `timeoutMs`, and if it had less than that
+   * after so long the node is too busy (`node_exhausted`).
+   */
+  patienceMs?: number;
   /** Of each stream; head and tail are kept and the cut is stated. */
   maxOutputBytes: number;
   signal?: AbortSignal;
@@ -94,6 +129,8 @@ export type ExecResult = {
   exitCode: number | null;
   signal: number | null;
   timedOut: boolean;
+  /** Where `patienceMs` is given. */
+  times?: WorkTimes;
 };
 
 export type LoggedRunOptions = {
@@ -102,10 +139,12 @@ export type LoggedRunOptions = {
   cwd?: string;
   env?: Record<string, string>;
   timeoutMs: number;
+  /** As for `exec`. */
+  patienceMs?: number;
   signal?: AbortSignal;
 };
 
-export type LoggedRun = Pick<ExecResult, "exitCode" | "signal" | "timedOut"> & {
+export type LoggedRun = Pick<ExecResult, "exitCode" | "signal" | "timedOut" | "times"> & {
   durationMs: number;
 };
 
@@ -183,10 +222,18 @@ export interface Sandbox {
    * bash script of any length, which the sandbox can read and not change.
    */
   run(command: string[] | string, options: LoggedRunOptions): Promise<LoggedRun>;
+  /**
+   * Runs submitted work with nothing of anybody else's beside it, which would end with it: all processes but PID 1 end
+   * when it does. Its limits are set by PID 1 and by us, and by no program of the sandbox's.
+   * @throws ServiceError as `exec`, and `node_exhausted` where the node was too busy for it
+   */
+  runAlone(argv: string[], options: AloneOptions): Promise<AloneResult>;
   /** One of any number. @throws ServiceError `image_invalid` without bash. */
   shell(signal?: AbortSignal): Promise<Shell>;
   /** The sandbox's one session, started at the first call of any thread. */
   python(options: { startTimeoutMs: number; signal?: AbortSignal }): Promise<Python>;
+  /** Puts a text where the sandbox can read it and never change it; returns its path inside. One name, one text. */
+  give(name: string, text: string): string;
   /**
    * Regular files only. Paths are resolved inside the sandbox, by the sandbox: links can't lead out.
    * @throws FileError, with `EFBIG` for a file above `maxBytes`.

@@ -14,7 +14,8 @@
 
 enum { READ = 0, WRITE = 1, OPEN = 2, CLOSE = 3, FSTAT = 5, POLL = 7, SIGACTION = 13, SIGPROCMASK = 14,
   IOCTL = 16, GETPID = 39, SENDTO = 44, RECVFROM = 45, FORK = 57, EXECVE = 59, WAIT4 = 61, KILL = 62,
-  FCNTL = 72, CHDIR = 80, MKDIR = 83, FCHMOD = 91, UMASK = 95, SETSID = 112, CAPSET = 126, SETPRIORITY = 141, PRCTL = 157,
+  FCNTL = 72, CHDIR = 80, MKDIR = 83, FCHMOD = 91, UMASK = 95, GETRUSAGE = 98, SETSID = 112, CAPSET = 126,
+  STATFS = 137, SETPRIORITY = 141, PRCTL = 157,
   MOUNT = 165, EXIT_GROUP = 231, SIGNALFD4 = 289, DUP3 = 292, PIPE2 = 293, PRLIMIT64 = 302, WAITID = 247, SECCOMP = 317,
   CLOSE_RANGE = 436, LANDLOCK_CREATE = 444, LANDLOCK_RESTRICT = 446 };
 enum { EPERM = 1, ENOENT = 2, EIO = 5, E2BIG = 7, EAGAIN = 11, ENOMEM = 12, EACCES = 13, EEXIST = 17, ENOTDIR = 20, EISDIR = 21,
@@ -25,7 +26,8 @@ enum { POLLIN = 1, POLLOUT = 4, POLLERR = 8, POLLHUP = 16 };
 /* Message types; `frames.ts` has the same numbers. */
 enum { SPAWN = 1, DATA = 2, END_OF_INPUT = 3, SIGNAL = 4, TTY_RESET = 5, CREDIT = 6, PING = 7,
   READY = 16, STARTED = 17, FAILED = 18, STDOUT = 19, STDERR = 20, EXITED = 21, CONSUMED = 22, PONG = 23 };
-enum { NULL_STDIO = 0, PIPES = 1, TERMINAL = 2, READ_FILE = 3, WRITE_FILE = 4, READ_TREE = 5, WRITE_TREE = 6, LOGGED = 7 };
+enum { NULL_STDIO = 0, PIPES = 1, TERMINAL = 2, READ_FILE = 3, WRITE_FILE = 4, READ_TREE = 5, WRITE_TREE = 6, LOGGED = 7,
+  ALONE = 8 };
 enum { LEADER_GROUP = 0, FOREGROUND = 1, FOREGROUND_BUT_LEADER = 2 };
 
 enum { CONTROL = 3, HEADER = 9, STREAMS = 64, INPUT_WINDOW = 65536, CHUNK = 16384, RESERVE = 4096,
@@ -41,7 +43,8 @@ struct stream {
   u32 id;
   int used, kind, pid;
   int input, output, error, status; /* our ends; -1 when closed. A terminal has input == output */
-  int started, failed, exited, code, input_ended, quiet;
+  int started, failed, exited, code, input_ended, quiet, settled, clean;
+  u32 cpu_ms;
   u32 drained, consumed, head, tail;
   u64 credit;
   u8 buffer[INPUT_WINDOW];
@@ -113,6 +116,17 @@ static void send_numbers(u32 type, u32 id, int count, u32 a, u32 b) {
   if (count > 0) put32(payload, a);
   if (count > 1) put32(payload + 4, b);
   header(type, id, count * 4);
+}
+
+/* How a command ended, and what it and all that it waited for used of the processor; of one that ran alone, whether
+   nothing is left of it. */
+static void send_exit(struct stream *s) {
+  u8 *payload = out + out_tail + HEADER;
+  put32(payload, s->code & 127 ? 0 : s->code >> 8 & 255);
+  put32(payload + 4, s->code & 127);
+  put32(payload + 8, s->cpu_ms);
+  put32(payload + 12, s->clean);
+  header(EXITED, s->id, 16);
 }
 
 static void flush(void) {
@@ -190,6 +204,24 @@ static void copy_file(int kind, u64 argument) {
 
 #include "supervisor-tree.c"
 
+/* Takes the first argument, which is ours and not the command's. */
+static char *take_argument(void) {
+  char *first = arguments[0];
+  for (char **a = arguments; *a; a++) a[0] = a[1];
+  if (!arguments[0]) fail(EINVAL);
+  return first;
+}
+
+static void limit(int resource, const char *text);
+
+/* What submitted work gets: seconds of the processor and bytes of address space for each of its processes, and all the
+   stack that there is. No program of the sandbox's has a hand in it, since the work may have replaced them all. */
+static void limit_alone(void) {
+  limit(0, take_argument());
+  limit(9, take_argument());
+  limit(3, "18446744073709551615"); /* As much as PID 1 may have: without a limit threads get 2 MB each. */
+}
+
 /* Both streams to one file, whose name stands before the command's own. */
 static void open_log(void) {
   make_parents(arguments[0]);
@@ -199,8 +231,7 @@ static void open_log(void) {
   sys(DUP3, fd, 1, 0, 0);
   sys(DUP3, fd, 2, 0, 0);
   sys(CLOSE, fd, 0, 0, 0);
-  for (char **a = arguments; *a; a++) a[0] = a[1];
-  if (!arguments[0]) fail(EINVAL);
+  take_argument();
 }
 
 static void become(int kind, u64 argument, const char *cwd, const int stdio[3], int status) {
@@ -224,6 +255,7 @@ static void become(int kind, u64 argument, const char *cwd, const int stdio[3], 
   if (kind == READ_FILE || kind == WRITE_FILE) copy_file(kind, argument);
   if (kind == READ_TREE || kind == WRITE_TREE) copy_tree(kind);
   if (kind == LOGGED) open_log();
+  if (kind == ALONE) limit_alone();
   execute();
 }
 
@@ -253,6 +285,60 @@ static int open_terminal(int *master, int *slave) {
   sys(IOCTL, *master, 0x5414 /* TIOCSWINSZ */, size, 0);
   reset_terminal(*master);
   return 0;
+}
+
+/* ---- a command that runs alone: nothing of it may stay, and all that it used counts ---- */
+
+static u64 cpu_before, free_before[10];
+
+static u64 milliseconds(const long *rusage) { return (rusage[0] + rusage[2]) * 1000 + (rusage[1] + rusage[3]) / 1000; }
+
+static u64 cpu_of_children(void) {
+  long rusage[18] = { 0 };
+  sys(GETRUSAGE, -1, rusage, 0, 0);
+  return milliseconds(rusage);
+}
+
+/* Room for bytes and for names, wherever a command can write: what is less has been left there. */
+static void measure_room(u64 *room) {
+  static const char *places[] = { "/", "/tmp", "/var/tmp", "/dev", "/dev/shm" };
+  for (int i = 0; i < 5; i++) {
+    u64 stat[15] = { 0 };
+    sys(STATFS, places[i], stat, 0, 0);
+    room[2 * i] = stat[3];
+    room[2 * i + 1] = stat[6];
+  }
+}
+
+/* Whether a table of System V's has an entry below its heading: these outlive processes without being files. */
+static int has_entries(const char *path) {
+  int fd = sys(OPEN, path, O_CLOEXEC, 0, 0), lines = 0;
+  long n = fd < 0 ? 0 : sys(READ, fd, scratch, sizeof scratch, 0);
+  close_fd(&fd);
+  for (long i = 0; i < n; i++) lines += scratch[i] == '\n';
+  return lines > 1;
+}
+
+static void begin_alone(void) {
+  cpu_before = cpu_of_children();
+  measure_room(free_before);
+}
+
+/* Nobody is left. */
+static void settle(struct stream *s) {
+  u64 room[10];
+  measure_room(room);
+  s->settled = s->clean = 1;
+  for (int i = 0; i < 10; i++) s->clean &= room[i] == free_before[i];
+  if (has_entries("/proc/sysvipc/shm") || has_entries("/proc/sysvipc/msg") || has_entries("/proc/sysvipc/sem")) s->clean = 0;
+  s->cpu_ms = cpu_of_children() - cpu_before;
+}
+
+/* Also what has left its group and session. As PID 1 we are nobody's to kill. */
+static void kill_all(struct stream *s) {
+  if (self == 1) { sys(KILL, -1, 9, 0, 0); return; }
+  kill_descendants();
+  settle(s);
 }
 
 /* Ours does not block; the child's must, since programs expect that. */
@@ -302,13 +388,14 @@ static int open_stdio(struct stream *s, int theirs[3]) {
     theirs[1] = theirs[2] = theirs[0];
     return error;
   }
-  if (s->kind != PIPES) null = sys(OPEN, "/dev/null", O_RDWR | O_CLOEXEC, 0, 0);
+  int pipes = s->kind == PIPES || s->kind == ALONE;
+  if (!pipes) null = sys(OPEN, "/dev/null", O_RDWR | O_CLOEXEC, 0, 0);
   if (null < 0) return null;
   theirs[0] = theirs[1] = theirs[2] = null;
-  int writes = s->kind == PIPES || s->kind == READ_FILE || s->kind == READ_TREE || s->kind == WRITE_TREE;
-  if (s->kind == PIPES || s->kind == WRITE_FILE || s->kind == WRITE_TREE) error = open_pipe(&s->input, &theirs[0], 1);
+  int writes = pipes || s->kind == READ_FILE || s->kind == READ_TREE || s->kind == WRITE_TREE;
+  if (pipes || s->kind == WRITE_FILE || s->kind == WRITE_TREE) error = open_pipe(&s->input, &theirs[0], 1);
   if (!error && writes) error = open_pipe(&s->output, &theirs[1], 0);
-  if (!error && s->kind == PIPES) error = open_pipe(&s->error, &theirs[2], 0);
+  if (!error && pipes) error = open_pipe(&s->error, &theirs[2], 0);
   return error;
 }
 
@@ -337,6 +424,7 @@ static void spawn(u32 id, u8 *payload, u32 length) {
     error = open_stdio(s, theirs);
   }
   if (!error) error = open_pipe(&s->status, &status, 0);
+  if (!error && s->kind == ALONE) begin_alone();
   if (!error) error = s->pid = sys(FORK, 0, 0, 0, 0);
   if (!error) become(s->kind, get32(payload + 5) | (u64)get32(payload + 9) << 32, (char *)payload + 17, theirs, status);
   if (theirs[1] == theirs[0]) theirs[1] = -1;
@@ -420,19 +508,25 @@ static void take_signals(void) {
    it can be nobody else's. */
 static void reap(void) {
   int status, info[32]; /* siginfo: the pid is its fifth number */
+  long rusage[18];
   take_signals();
   for (;;) {
     info[4] = 0;
-    if (syscall6(WAITID, 0, 0, (long)info, 1 | 4 | 0x01000000 /* WNOHANG, WEXITED, WNOWAIT */, 0, 0) < 0) return;
+    if (syscall6(WAITID, 0, 0, (long)info, 1 | 4 | 0x01000000 /* WNOHANG, WEXITED, WNOWAIT */, 0, 0) < 0) {
+      for (int i = 0; i < STREAMS; i++)
+        if (streams[i].used && streams[i].kind == ALONE && streams[i].exited && !streams[i].settled) settle(&streams[i]);
+      return;
+    }
     int pid = info[4];
     struct stream *s = 0;
     if (!pid) return;
     for (int i = 0; i < STREAMS; i++)
       if (streams[i].used && streams[i].pid == pid && !streams[i].exited) s = &streams[i];
     if (s && (s->kind == PIPES || s->kind == LOGGED)) sys(KILL, -pid, 9, 0, 0);
-    if (sys(WAIT4, pid, &status, 1, 0) != pid) return;
+    if (sys(WAIT4, pid, &status, 1, rusage) != pid) return;
     if ((status & 127) == 15) take_signals(); /* Ours may have come meanwhile. */
-    if (s) s->exited = 1, s->code = status;
+    if (s) s->exited = 1, s->code = status, s->cpu_ms = milliseconds(rusage);
+    if (s && s->kind == ALONE) kill_all(s);
   }
 }
 
@@ -498,9 +592,10 @@ static void serve(struct stream *s) {
   int more = forward(s, &s->output, STDOUT) | forward(s, &s->error, STDERR);
   /* After the exit only what was left in the pipes: a grandchild that holds them delays nothing. Without
      window or room the rest has to wait for them. */
+  if (s->exited && s->kind == ALONE && !s->settled) return;
   if (!s->exited || more || ((s->output >= 0 || s->error >= 0) && !s->quiet && s->drained < DRAIN_MAX
       && (!s->credit || room() < RESERVE + HEADER))) return;
-  send_numbers(EXITED, s->id, 2, s->code & 127 ? 0 : s->code >> 8 & 255, s->code & 127);
+  send_exit(s);
   release(s);
 }
 
@@ -561,7 +656,7 @@ static void loop(void) {
       if (s->head < s->tail) watch(set, &count, s->input, POLLOUT);
       if (s->quiet) wait = 20;
       else if (s->credit && !full) watch(set, &count, s->output, POLLIN), watch(set, &count, s->error, POLLIN);
-      if (s->exited && s->credit && !full) wait = 0;
+      if (s->exited && s->credit && !full && (s->kind != ALONE || s->settled)) wait = 0;
     }
     int holds = out_head < out_tail && !urgent && wait;
     int events = sys(POLL, set, count, holds ? HOLD_MS : wait, 0);
@@ -601,7 +696,7 @@ static const u16 denied[] = {
   /* parts of the kernel that programs can do without and where its holes are found */
   DENY(io_uring_setup, 425), DENY(io_uring_enter, 426), DENY(io_uring_register, 427), DENY(bpf, 321),
   DENY(perf_event_open, 298), DENY(userfaultfd, 323), DENY(add_key, 248), DENY(request_key, 249),
-  DENY(keyctl, 250), DENY(syslog, 103), DENY(uselib, 134), DENY(vhangup, 153),
+  DENY(keyctl, 250), DENY(mq_open, 240), DENY(syslog, 103), DENY(uselib, 134), DENY(vhangup, 153),
   /* the machine */
   DENY(kexec_load, 246), DENY(kexec_file_load, 320), DENY(init_module, 175), DENY(finit_module, 313),
   DENY(delete_module, 176), DENY(reboot, 169), DENY(swapon, 167), DENY(swapoff, 168), DENY(acct, 163),

@@ -1,4 +1,5 @@
 import { ServiceError } from "../errors.ts";
+import { parseKeepingDigits } from "../lib/exact-json.ts";
 import { whyTooComplex } from "../lib/json-bounds.ts";
 import { whyNotPlain } from "../lib/plain-json.ts";
 import { expectJsonBody } from "./body-type.ts";
@@ -25,7 +26,7 @@ export async function readJson(request: Request, maxBytes: number): Promise<unkn
 
 function parseJson(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseKeepingDigits(text);
   } catch (error) {
     const message = `the body is not valid JSON: ${(error as Error).message}`;
     throw new ServiceError("bad_json", message, { field: "body" });

@@ -31,7 +31,8 @@ const CLIENTS_WAITING = `
 const CLAIMABLE = `
   ${SELECT_WORK}
   WHERE state = 'pending' AND not_before_ms IS NULL AND stage = (SELECT ?1) AND client = (SELECT ?2)
-    AND (CASE ?1 WHEN 'init' THEN uses_sandbox = 0 WHEN 'eval' THEN eval_from_record < 2 ELSE 1 END
+    AND (CASE ?1 WHEN 'init' THEN uses_sandbox = 0
+        WHEN 'eval' THEN eval_from_record = 1 OR (eval_from_record = 0 AND (?4 OR uses_sandbox = 0)) ELSE 1 END
       OR (?4 AND coalesce(image, '') NOT IN (SELECT value FROM json_each(?6))))
     AND (needs_backend = 0 OR ?5)
   ORDER BY queue_key, seq LIMIT (SELECT ?3)`;

@@ -31,6 +31,6 @@ export type TaskSettings = {
   http: { rewardServers: string[]; allowedUrls: string[]; timeoutMs: number };
   /** The operator's tool servers by their names, and the kinds that have their tools without being asked. */
   mcp: Record<string, { address: McpAddress; taskKinds: string[] }>;
-  /** Of hidden tests: time for all of one rollout's together, how many run at once, and memory of those. */
-  tests: { totalMs: number; memoryBytes: number; atOnce: number };
+  /** Of hidden tests: time for all of one rollout's together, memory of each, and how many run at once. */
+  tests: { totalMs: number; memoryBytes: number; atOncePerThread: number };
 };

@@ -39,6 +39,15 @@ export type EvalContext = {
   settings: TaskSettings;
   /** As `sandboxes` plans it. */
   sandbox: Sandbox | null;
+  /**
+   * Another sandbox of the same image that nobody has used, in place of the present one, which is ended. Where there is
+   * none yet it is the first.
+   */
+  renew(): Promise<Sandbox>;
+  /** What EVAL has of time, for all that it does. */
+  limitMs: number;
+  /** When the verdict has to be there, on the clock of `performance.now()`. */
+  untilMs: number;
   signal: AbortSignal;
 };
 
@@ -61,12 +70,19 @@ export interface TaskKind<I> {
    * is a verdict with reward 0 and not a failure.
    */
   readonly limitsAreVerdicts?: boolean;
+  /** Rows have whole numbers beyond 2^53 with all their digits, as BigInt. */
+  readonly exactNumbers?: boolean;
   /** @throws ServiceError `invalid_field` naming the field of the row. */
   parse(row: Record<string, unknown>): I;
   sandboxes(instance: I, settings: TaskSettings): SandboxPlan;
   /** Makes a fresh sandbox ready for the agent. */
   init(instance: I, sandbox: Sandbox | null, signal: AbortSignal): Promise<void>;
   run(instance: I, context: RunContext): Promise<Outcome>;
+  /**
+   * How long the row lets EVAL's submitted work take, where it says so. EVAL's own limit is longer, since it ends a
+   * rollout without a verdict. Units: milliseconds.
+   */
+  rowLimitMs?(instance: I): number;
   /**
    * What an agent would leave that gives the row's own solution, or does nothing.
    * @throws ServiceError `invalid_field` where the row has no solution.
@@ -87,4 +103,10 @@ export interface TaskKind<I> {
    * @throws ServiceError `verifier_failed`, `judge_failed`, `reward_server_failed`, `sandbox_*`.
    */
   evaluate(instance: I, outcome: Outcome, context: EvalContext): Promise<Verdict>;
+  /**
+   * The row's verifier in a fresh sandbox with nothing submitted in it. Where it comes to a verdict there and came to none
+   * after the submitted work, that work has broken what it was judged by.
+   * @throws ServiceError as `evaluate`
+   */
+  control?(instance: I, context: EvalContext): Promise<Verdict>;
 }

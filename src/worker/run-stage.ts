@@ -5,12 +5,14 @@ import type { Message, ToolSchema } from "../inference/engine.ts";
 import { wellFormed } from "../lib/well-formed.ts";
 import type { StageFinished, StartStage } from "../pipeline/messages.ts";
 import type { RolloutOptions } from "../protocol/rollout.ts";
+import type { Sandbox } from "../sandbox/sandbox.ts";
 import { driveAgent } from "../tasks/drive-agent.ts";
 import { goldenKind } from "../tasks/golden.ts";
 import { mcpServersFor } from "../tasks/mcp-servers.ts";
 import { taskKindByName } from "../tasks/registry.ts";
+import { rowFor } from "../tasks/row-for.ts";
 import { NO_SANDBOX } from "../tasks/sandbox-plan.ts";
-import type { TaskKind } from "../tasks/task-kind.ts";
+import type { EvalContext, TaskKind } from "../tasks/task-kind.ts";
 import type { Outcome } from "../trajectory/record.ts";
 import { Recorder } from "../trajectory/recorder.ts";
 import type { Verdict } from "../verifiers/verdict.ts";
@@ -25,6 +27,10 @@ export type StageParts = SandboxParts & {
   /** Tells that nothing of an aborted stage runs any more. Resolves when it is its turn to write its record. */
   slotFreed(): Promise<void>;
 };
+
+/** A deadline ends the stage without a verdict: limits of its own come this much sooner. */
+const EVAL_SPARE_MS = 5000;
+const EVAL_SPARE = 0.1;
 
 /** More is left out: a timeline is read by people. Units: characters. */
 const MAX_TURNS_LENGTH = 256 * 1024;
@@ -76,6 +82,9 @@ class StageRun {
   readonly #start: StartStage;
   readonly #parts: StageParts;
   readonly #recorder: Recorder;
+  readonly #signal: AbortSignal;
+  /** When the stage's own verdicts have to be there: some time before its limit ends it without one. */
+  readonly #untilMs: number;
   #plan = NO_SANDBOX;
   /** The trajectory of a RUN that has come to its end, checked. */
   #finished: string | null = null;
@@ -85,10 +94,14 @@ class StageRun {
     this.#parts = parts;
     this.sandboxes = new StageSandboxes(start, parts, signal);
     this.#recorder = recorder;
+    this.#signal = signal;
+    const { limitMs, leftMs } = start;
+    this.#untilMs = performance.now() + leftMs - Math.min(EVAL_SPARE_MS, EVAL_SPARE * limitMs);
   }
 
   work(): Promise<Result> {
-    const instance = this.#kind.parse(JSON.parse(this.#start.instance));
+    const { instance: text } = this.#start;
+    const instance = this.#kind.parse(rowFor(this.#kind, JSON.parse(text), text));
     this.#plan = this.#kind.sandboxes(instance, this.#parts.settings.tasks);
     switch (this.#start.stage) {
       case "init":
@@ -158,26 +171,24 @@ class StageRun {
   async #run(instance: any): Promise<Result> {
     const { backend } = this.#start;
     const options: RolloutOptions = JSON.parse(this.#start.options);
-    const outcome: Outcome = await this.sandboxes.use(
-      this.#plan,
-      this.#keepsSandbox,
-      (sandbox, signal) => {
-        const context = {
-          jobId: this.#start.jobId,
-          options,
-          settings: this.#parts.settings.tasks,
-          sandbox,
-          mcpServers: this.#mcpServers(options),
-          converse: (prompt: Message[], tools: ToolSchema[]) =>
-            this.#converse(options, prompt, tools, signal),
-          backendId: backend?.id ?? null,
-          recorder: this.#recorder,
-          agentDone: () => this.sandboxes.startFresh(this.#plan),
-          signal,
-        };
-        return this.#kind.run(instance, { ...context, agent: (task) => driveAgent(context, task) });
-      },
-    );
+    const { sandboxes } = this;
+    const work = (sandbox: Sandbox | null, signal: AbortSignal): Promise<Outcome> => {
+      const context = {
+        jobId: this.#start.jobId,
+        options,
+        settings: this.#parts.settings.tasks,
+        sandbox,
+        mcpServers: this.#mcpServers(options),
+        converse: (prompt: Message[], tools: ToolSchema[]) =>
+          this.#converse(options, prompt, tools, signal),
+        backendId: backend?.id ?? null,
+        recorder: this.#recorder,
+        agentDone: () => this.sandboxes.startFresh(this.#plan),
+        signal,
+      };
+      return this.#kind.run(instance, { ...context, agent: (task) => driveAgent(context, task) });
+    };
+    const outcome = await sandboxes.use(this.#plan, this.#keepsSandbox, work);
     if (this.#recorder.hasContent) this.#finished = this.#recorder.finished();
     return { outcome: bounded(outcome, this.#parts.settings.maxOutcomeBytes), verdict: null };
   }
@@ -214,24 +225,62 @@ class StageRun {
   async #evaluate(instance: any): Promise<Result> {
     if (this.#start.outcome === null) throw new Error("EVAL started without RUN's outcome");
     const outcome: Outcome = JSON.parse(this.#start.outcome);
-    const { jobId } = this.#start;
+    const { jobId, limitMs } = this.#start;
     const settings = this.#parts.settings.tasks;
     if (this.#plan.evaluation === "fresh") await this.sandboxes.ensure(this.#plan, "evaluation");
-    const verdict: Verdict = await this.sandboxes
-      .use(this.#plan, false, (sandbox, signal) =>
-        this.#kind.evaluate(instance, outcome, { jobId, settings, sandbox, signal }),
-      )
-      .catch((error) => {
-        if (this.#kind.limitsAreVerdicts && isLimit(error)) return beyond(error);
-        throw error;
-      });
+    const judged = (judge: (context: EvalContext) => Promise<Verdict>) =>
+      this.sandboxes.use(this.#plan, false, (sandbox, signal, renew) =>
+        judge({ jobId, settings, sandbox, renew, limitMs, untilMs: this.#untilMs, signal }),
+      );
+    const verdict = await judged((context) =>
+      this.#kind.evaluate(instance, outcome, context),
+    ).catch(async (error) => {
+      if (this.#kind.limitsAreVerdicts && isLimit(error)) return beyond(error);
+      if (this.#signal.aborted || !mayBeOfWork(error)) throw error;
+      const alone = await this.#control(instance, judged).catch(() => null);
+      if (alone === null || alone.rule === TIMEOUT) throw error;
+      return brokenBy(error, alone);
+    });
     if (verdict.reward >= 0 && verdict.reward <= 1)
       return { outcome: null, verdict: wellFormed(verdict) };
     throw new ServiceError("verifier_failed", `the verifier gave ${verdict.reward} as a reward`);
   }
+
+  /** What the row's verifier comes to where nothing was submitted; null where that can't be asked. */
+  async #control(
+    // biome-ignore lint/suspicious/noExplicitAny: see `#kind`.
+    instance: any,
+    judged: (judge: (context: EvalContext) => Promise<Verdict>) => Promise<Verdict>,
+  ): Promise<Verdict | null> {
+    const kind = this.#kind;
+    const { golden }: RolloutOptions = JSON.parse(this.#start.options);
+    if (!kind.control || golden) return null;
+    await this.sandboxes.renew(this.#plan);
+    return await judged((context) => kind.control?.(instance, context) as Promise<Verdict>);
+  }
 }
 
 const LIMITS = ["oom", "pids_limit", "disk_limit"];
+
+const TIMEOUT = "verifier_timeout";
+
+/** What the submitted work can bring about in its sandbox. Its death is not among them: nothing inside can end PID 1. */
+const MAY_BE_OF_WORK = ["verifier_failed", "image_invalid", "sandbox_broken", "sandbox_protocol"];
+
+function mayBeOfWork(error: unknown): boolean {
+  if (error instanceof ServiceError) return [...LIMITS, ...MAY_BE_OF_WORK].includes(error.code);
+  return error instanceof Error && error.name === "FileError";
+}
+
+/** The verifier works where nothing was submitted. */
+function brokenBy(error: Error, alone: Verdict): Verdict {
+  return {
+    reward: 0,
+    rule: "verifier_broken",
+    reason: `After the submitted work the verifier could not do its own, and without it it can: ${error.message}`,
+    details: { without: { reward: alone.reward, rule: alone.rule } },
+  };
+}
 
 function isLimit(error: unknown): error is ServiceError {
   return error instanceof ServiceError && LIMITS.includes(error.code);

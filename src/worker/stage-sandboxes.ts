@@ -26,6 +26,12 @@ export type SandboxParts = {
 
 type Role = "agent" | "evaluation";
 
+/** A sandbox that the stage works in: how it was attached, and how it is let go while the stage goes on. */
+type InUse = { sandbox: Sandbox; leave(): void };
+
+/** Another sandbox in place of the one that the stage works in, which is ended. */
+type Renew = () => Promise<Sandbox>;
+
 /** The sandboxes of one stage: the one it works in, and while RUN ends that of EVAL as well. */
 export class StageSandboxes {
   /** What the stage works in; after `handOver` what the next stage gets. */
@@ -38,6 +44,7 @@ export class StageSandboxes {
   /** Of a sandbox that this stage has started. */
   #image: string | null = null;
   #watched: { readonly peak: Peak } | null = null;
+  #renewals = 0;
 
   constructor(job: StartStage, parts: SandboxParts, signal: AbortSignal) {
     this.#job = job;
@@ -98,6 +105,12 @@ export class StageSandboxes {
     if (handle) this.#ending = Promise.all([this.#ending, this.#parts.end(handle)]);
   }
 
+  /** Another sandbox of the same image in place of the present one. */
+  async renew(plan: SandboxPlan): Promise<void> {
+    this.#endCurrent();
+    this.handle = await this.#start(plan, "evaluation", `${++this.#renewals}`);
+  }
+
   /**
    * Attaches for the time of `work`, which is aborted when the sandbox dies under it. Without a sandbox
    * `work` gets null.
@@ -107,30 +120,57 @@ export class StageSandboxes {
   async use<T>(
     plan: SandboxPlan,
     keep: boolean,
-    work: (sandbox: Sandbox | null, signal: AbortSignal) => Promise<T>,
+    work: (sandbox: Sandbox | null, signal: AbortSignal, renew: Renew) => Promise<T>,
   ): Promise<T> {
     const { handle } = this;
-    if (!handle) return abortable(work(null, this.#signal), this.#signal);
+    const over = new AbortController();
+    const signal = AbortSignal.any([this.#signal, over.signal]);
+    let inUse = handle ? await this.#enter(plan, handle, over) : null;
+    const renew = async () => {
+      inUse?.leave();
+      inUse = null;
+      await this.renew(plan);
+      inUse = await this.#enter(plan, this.handle as SandboxHandle, over);
+      return inUse.sandbox;
+    };
+    try {
+      const result = await abortable(work(inUse?.sandbox ?? null, signal, renew), signal);
+      if (keep) await inUse?.sandbox.detach();
+      return result;
+    } catch (error) {
+      throw this.#image === null ? error : await explainOwner(error, this.#image);
+    } finally {
+      inUse?.leave();
+    }
+  }
+
+  /** @param over is aborted when the sandbox dies, or goes beyond a limit. */
+  async #enter(plan: SandboxPlan, handle: SandboxHandle, over: AbortController): Promise<InUse> {
     const { env = {}, evaluationEnv = env } = plan;
     const own = this.#job.stage === "eval" && plan.evaluation === "fresh" ? evaluationEnv : env;
     const sandbox = await this.#parts.attach(handle, this.#signal, own);
-    using watch = this.#parts.watch(handle, this.#limitsOf(plan));
+    const watch = this.#parts.watch(handle, this.#limitsOf(plan));
     this.#watched = watch;
-    const signal = AbortSignal.any([this.#signal, watch.crossed, sandbox.died]);
-    const result = await abortable(work(sandbox, signal), signal).catch(async (error) => {
-      throw this.#image === null ? error : await explainOwner(error, this.#image);
-    });
-    if (keep) await sandbox.detach();
-    return result;
+    const ends = [watch.crossed, sandbox.died];
+    const onEnd = (event: Event) => over.abort((event.target as AbortSignal).reason);
+    for (const end of ends) {
+      if (end.aborted) over.abort(end.reason);
+      end.addEventListener("abort", onEnd);
+    }
+    const leave = () => {
+      for (const end of ends) end.removeEventListener("abort", onEnd);
+      watch[Symbol.dispose]();
+    };
+    return { sandbox, leave };
   }
 
-  async #start(plan: SandboxPlan, role: Role): Promise<SandboxHandle> {
+  async #start(plan: SandboxPlan, role: Role, renewal = ""): Promise<SandboxHandle> {
     const { settings, driver, images, sandboxStarted } = this.#parts;
     const { writable } = settings.sandbox;
     const { path, lock } = await images.acquire(this.#imageOf(plan, role), this.#signal);
     using held = lock;
     const limits = this.#limitsOf(plan);
-    const spec = { id: this.#sandboxId(role), image: path, writable, limits };
+    const spec = { id: this.#sandboxId(`${role}${renewal}`), image: path, writable, limits };
     this.#image = path;
     const handle = await driver.start(spec, this.#signal);
     // From here on the lock belongs to the sandbox, and ends with it.
@@ -160,7 +200,7 @@ export class StageSandboxes {
   }
 
   /** Names its folder, and is seen inside: short, and of the same length for every job. */
-  #sandboxId(role: Role): string {
+  #sandboxId(role: string): string {
     const { jobId, attempt } = this.#job;
     const digest = createHash("sha256").update(`${role} ${jobId}`).digest("hex");
     return `${digest.slice(0, 20)}.${attempt}`;

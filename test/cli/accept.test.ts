@@ -2,6 +2,11 @@ import { describe, expect, test } from "bun:test";
 import { mkdirSync, symlinkSync } from "node:fs";
 import { acceptWith } from "../../src/cli/accept.ts";
 import { loadConfig } from "../../src/config/config.ts";
+import { parseKeepingDigits } from "../../src/lib/exact-json.ts";
+import { parseBody } from "../../src/protocol/parse.ts";
+import { rolloutRequestSchema } from "../../src/protocol/rollout.ts";
+import { code } from "../../src/tasks/code/code.ts";
+import { rowFor } from "../../src/tasks/row-for.ts";
 import { failureOf } from "../support/failure.ts";
 import { tempDir } from "../support/temp-dir.ts";
 
@@ -44,6 +49,39 @@ describe("an accepted rollout", () => {
         options: '{"sampling":{"seed":1}}',
       },
     });
+  });
+
+  test("has a limit of EVAL's beyond what its row lets its tests take", () => {
+    const accept = setup({ image: "/i" });
+    const verifier = { command: "true", timeout_ms: 1_200_000 };
+    const instance = { data_source: "command", instruction: "…", verifier };
+    expect(accept({ instance }).job.limits.evalMs).toBeGreaterThan(2 * 1_200_000);
+    const asked = (eval_ms: number) => accept({ instance, limits: { eval_ms } }).job.limits.evalMs;
+    expect(asked(1_230_000)).toBe(1_230_000);
+    expect(failureOf(async () => asked(1_200_000))).resolves.toMatchObject({
+      code: "invalid_field",
+      field: "limits.eval_ms",
+      mend: expect.stringContaining("1230000"),
+    });
+  });
+
+  test("keeps every digit of its row's numbers, and its kind reads them where it wants to", () => {
+    const accept = setup({ image: "/i" });
+    const text =
+      '{"data_source":"code","prompt":"…","tests":{"fn_name":"f","inputs":[[17]],"outputs":[100000000000000001]}}';
+    const request = parseBody(rolloutRequestSchema, parseKeepingDigits(`{"instance":${text}}`));
+    const { row } = accept(request);
+    expect(row.instance).toBe(text);
+    const [hash, otherHash] = [text, text.replace("01]", "02]")].map((each) => {
+      const body = parseBody(rolloutRequestSchema, parseKeepingDigits(`{"instance":${each}}`));
+      return accept(body).row.bodySha256;
+    });
+    expect(hash).not.toBe(otherHash);
+    const [first] = code.parse(rowFor(code, JSON.parse(text), row.instance)).tests;
+    expect(first).toMatchObject({ expected: 100000000000000001n });
+    const math = JSON.stringify(MATH).replace('"2"', "100000000000000001");
+    const plain = parseBody(rolloutRequestSchema, parseKeepingDigits(`{"instance":${math}}`));
+    expect(accept(plain).row.taskKind).toBe("math");
   });
 
   test("without an id gets one of its own", () => {

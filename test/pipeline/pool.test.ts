@@ -29,6 +29,8 @@ function start(jobId: string): StartStage {
     jobId,
     attempt: 1,
     stage: "run",
+    limitMs: 60_000,
+    leftMs: 60_000,
     taskKind: "fake",
     instance: "{}",
     options: "{}",

@@ -27,6 +27,7 @@ function setup(
   overrides: {
     slots?: number;
     starts?: number;
+    evalSandboxes?: number;
     ahead?: number;
     backends?: boolean;
     queued?: number;
@@ -77,6 +78,7 @@ function setup(
     },
     settings: {
       pools: { init: pool, run: pool, eval: pool },
+      evalSandboxes: overrides.evalSandboxes ?? 16,
       startsAtOnce: overrides.starts ?? 16,
       imagesAtOnce: 2,
       warmSandboxes: 0,
@@ -376,6 +378,27 @@ describe("the stages", () => {
     const s2 = (await t.started("eval", 4))[3] as StartStage;
     t.thread("eval").finish(s2, { error: BROKEN });
     expect((await t.started("eval", 5))[4]).toMatchObject({ jobId: "s3", handle: handle("s3") });
+  });
+
+  test("EVAL takes as many jobs with submitted work in sandboxes as it may, and others beside them", async () => {
+    await using t = setup({ slots: 4, evalSandboxes: 1, queued: 9 });
+    const scored = { evalFromRecord: true, scoredInFresh: true };
+    const plain = submission("plain", { evalFromRecord: true });
+    const own = submission("own", { sandbox: true });
+    await t.scheduler.submit([submission("a", scored), submission("b", scored), own, plain]);
+    for (const stage of ["init", "run"] as const) {
+      for (const start of await t.started(stage, 4)) t.thread(stage).finish(start);
+    }
+    const [a, second] = (await t.started("eval", 2)) as [StartStage, StartStage];
+    expect([a.jobId, second.jobId]).toEqual(["a", "plain"]);
+    t.thread("eval").finish(second);
+    await waitFor(() => t.state("plain") === "eval/succeeded", "the end of plain");
+    expect([t.state("b"), t.state("own")]).toEqual(["eval/pending", "eval/pending"]);
+    t.thread("eval").finish(a);
+    const b = (await t.started("eval", 3))[2] as StartStage;
+    expect([b.jobId, t.state("own")]).toEqual(["b", "eval/pending"]);
+    t.thread("eval").finish(b);
+    expect((await t.started("eval", 4))[3]?.jobId).toBe("own");
   });
 
   test("the level of a job's sandbox is booked with it, and stays when the sandbox is gone", async () => {

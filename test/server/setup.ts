@@ -69,6 +69,7 @@ export function setup({
         run: { threads: 1, slots: 8 },
         eval: { threads: 1, slots: 8 },
       },
+      evalSandboxes: 8,
       startsAtOnce: 8,
       imagesAtOnce: 2,
       warmSandboxes: 0,

@@ -55,7 +55,13 @@ export class World implements Disposable {
       },
       settings: {
         pools: { init: pool, run: pool, eval: pool },
-        ...{ startsAtOnce: 3, maxSandboxesAhead: 4, imagesAtOnce: 2, warmSandboxes: 0 },
+        ...{
+          evalSandboxes: 3,
+          startsAtOnce: 3,
+          maxSandboxesAhead: 4,
+          imagesAtOnce: 2,
+          warmSandboxes: 0,
+        },
         ...{ maxQueuedJobs: 60, maxPausedAlive: 4, cancelGraceMs: 1000, carryLimitMs: 1_000_000 },
       },
       every: (_ms, work) => {

@@ -91,6 +91,14 @@ export class FakeSandbox implements Sandbox {
     throw new Error("the fake sandbox executes nothing");
   }
 
+  runAlone(): Promise<never> {
+    throw new Error("the fake sandbox executes nothing");
+  }
+
+  give(): never {
+    throw new Error("the fake sandbox has no files");
+  }
+
   readTree(): never {
     throw new Error("the fake sandbox has no files");
   }

@@ -106,6 +106,7 @@ export function groupService(
     imageOnNode: () => "/",
     settings: {
       pools: { init: pool, run: pool, eval: { threads: 1, slots: 10 * slots } },
+      evalSandboxes: 64,
       startsAtOnce: 64,
       imagesAtOnce: 2,
       warmSandboxes: 0,

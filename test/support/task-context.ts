@@ -9,6 +9,8 @@ export const TASK_SETTINGS: EvalContext["settings"] = taskSettings(
   loadConfig({ env: {}, flags: {} }),
 );
 
+const NO_LIMIT = Number.POSITIVE_INFINITY;
+
 /** What a stage gives a task kind, where a test says nothing else. */
 export function runContext(changes: Partial<RunContext> = {}): RunContext {
   const context = {
@@ -29,5 +31,7 @@ export function runContext(changes: Partial<RunContext> = {}): RunContext {
 
 export function evalContext(changes: Partial<EvalContext> = {}): EvalContext {
   const signal = new AbortController().signal;
-  return { jobId: "j", settings: TASK_SETTINGS, sandbox: null, signal, ...changes };
+  const renew = () => Promise.reject(new Error("there is no other sandbox"));
+  const nothing = { sandbox: null, renew, limitMs: NO_LIMIT, untilMs: NO_LIMIT };
+  return { jobId: "j", settings: TASK_SETTINGS, signal, ...nothing, ...changes };
 }

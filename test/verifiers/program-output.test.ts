@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { sameOutput, sameValue } from "../../src/verifiers/program-output.ts";
+import { sameOutput } from "../../src/verifiers/program-output.ts";
 
 test.each([
   ["1 2\n3\n", "1 2\n3"],
@@ -28,33 +28,11 @@ test.each([
   expect(sameOutput(printed, expected)).toBe(false);
 });
 
-test("a tolerance is for numbers that are not whole", () => {
+test("a tolerance is for numbers that are expected not to be whole", () => {
   expect(sameOutput("0.3333333", "0.33333333", 1e-6)).toBe(true);
   expect(sameOutput("1000000.5", "1000000.0", 1e-6)).toBe(true);
   expect(sameOutput("1000001", "1000000", 1e-6)).toBe(false);
+  expect(sameOutput("1000000.5", "1000000", 1e-6)).toBe(false);
+  expect(sameOutput("2.9999999", "3", 1e-6)).toBe(false);
   expect(sameOutput("0.34", "0.33333333", 1e-6)).toBe(false);
-});
-
-test("values are compared as JSON, and one that is wrapped in a list by itself", () => {
-  expect(sameValue([1, [2, "x"]], [1, [2, "x"]])).toBe(true);
-  expect(sameValue(0.1 + 0.2, 0.3)).toBe(true);
-  expect(sameValue([0, 1], [[0, 1]])).toBe(true);
-  expect(sameValue({ a: 1, b: null }, { b: null, a: 1 })).toBe(true);
-  expect(sameValue(10n ** 16n, 1e16)).toBe(true);
-  for (const [got, wanted] of [
-    [1, true],
-    [1, "1"],
-    [
-      [1, 2],
-      [2, 1],
-    ],
-    [[1], [1, 2]],
-    [null, 0],
-    [{}, []],
-    [{ a: 1 }, { b: 1 }],
-    [2 ** 52, 2 ** 52 + 1],
-    [2n ** 53n, 2n ** 53n + 1n],
-  ]) {
-    expect(sameValue(got, wanted)).toBe(false);
-  }
 });

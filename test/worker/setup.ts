@@ -56,6 +56,8 @@ export function startOf(stage: "init" | "run" | "eval", changes: Partial<StartSt
     jobId: "job-1",
     attempt: 1,
     stage,
+    limitMs: 60_000,
+    leftMs: 60_000,
     taskKind: "math",
     instance: MATH_ROW,
     options: "{}",

@@ -29,6 +29,7 @@ export const code: TaskKind<CodeInstance> = {
   needsBackend: true,
   tools: ["execute_bash", "str_replace_editor", "execute_ipython_cell", "think", "finish"],
   limitsAreVerdicts: true,
+  exactNumbers: true,
   parse: parseCodeRow,
   sandboxes: (_instance, { images }) => ({
     agent: true,
@@ -62,12 +63,12 @@ export const code: TaskKind<CodeInstance> = {
     return { ...outcome, ...(await takeFile(needSandbox(context.sandbox), context.signal)) };
   },
 
-  async evaluate(instance, outcome, { sandbox, settings, signal }) {
+  async evaluate(instance, outcome, context) {
     const file = outcome.files?.[0];
     const solution =
       lastCodeBlock(outcome.final_message ?? "") ??
       (file ? Buffer.from(file.base64, "base64").toString() : null);
-    return await gradeCode(instance, solution, needSandbox(sandbox), settings, signal);
+    return await gradeCode(instance, solution, context);
   },
 };
 

@@ -2,9 +2,14 @@
 what would be right: a solution that tampers with this process only makes its own answer worse."""
 
 import json
+import os
 import sys
+import types
 
+# Judges run solutions below such imports, and datasets have solutions that count on them. The builtins come last: some
+# of the others take their names.
 PRELUDE = """
+from typing import *
 import bisect, collections, copy, datetime, functools, heapq, itertools, math, operator, random, re, string, sys
 from bisect import *
 from collections import *
@@ -14,8 +19,7 @@ from heapq import *
 from itertools import *
 from math import *
 from operator import *
-from typing import *
-from builtins import pow
+from builtins import *
 
 
 class ListNode:
@@ -30,9 +34,16 @@ class TreeNode:
 
 
 def load(path, name):
-    with open(path, encoding="utf-8") as file:
-        code = compile(file.read(), "solution.py", "exec")
-    scope = {"__name__": name, "__builtins__": __builtins__}
+    """A module of the solution, as Python would make it of its file: dataclasses, pickle and multiprocessing look for
+    the module by its name."""
+    with open(path, "rb") as file:
+        code = compile(file.read(), path, "exec", dont_inherit=True)
+    module = types.ModuleType(name)
+    module.__file__ = path
+    module.__builtins__ = __builtins__
+    sys.modules[name] = module
+    sys.argv = [path]
+    scope = module.__dict__
     exec(PRELUDE, scope)
     sys.setrecursionlimit(50_000)
     exec(code, scope)
@@ -87,26 +98,52 @@ def values_of_tree(root):
 
 
 def plain(value):
-    """As JSON can say it."""
+    """As JSON can say it, and the judge compares as Python would."""
+    if value is None or isinstance(value, (str, bool)):
+        return value if value is None or type(value) in (str, bool) else str.__str__(value)
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return float(value)
+    if isinstance(value, (bytes, bytearray)):
+        return value.decode("utf-8", "replace")
+    if isinstance(value, (set, frozenset)):
+        return {"__set__": [plain(inner) for inner in value]}
+    if isinstance(value, dict):
+        return {key_text(key): plain(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(inner) for inner in value]
     if hasattr(value, "val") and hasattr(value, "next"):
         return plain(values_of_list(value))
     if hasattr(value, "val") and hasattr(value, "left"):
         return plain(values_of_tree(value))
-    if isinstance(value, (set, frozenset)):
-        return sorted(map(plain, value), key=repr)
-    if isinstance(value, dict):
-        return {str(key): plain(inner) for key, inner in value.items()}
-    if isinstance(value, (str, bytes, bool, int, float, type(None))):
-        return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
     if isinstance(value, complex):
         return str(value)
-    return [plain(inner) for inner in value]
+    # Arrays and scalars of numpy, and what behaves like them.
+    if callable(getattr(value, "tolist", None)):
+        return plain(value.tolist())
+    if hasattr(value, "__iter__"):
+        return [plain(inner) for inner in value]
+    # Decimal and Fraction, as a whole number where they are one.
+    if hasattr(value, "__float__"):
+        whole = int(value) if value == value and abs(value) != float("inf") else None
+        return whole if whole == value else float(value)
+    return str(value)
+
+
+def key_text(key):
+    """As Python's own JSON writes keys, and those of other types as Python shows them."""
+    if isinstance(key, str):
+        return key
+    if key is None or isinstance(key, (bool, int, float)):
+        return json.dumps(plain(key))
+    return str(key)
 
 
 def call(path, name):
-    # What the solution prints goes to stderr: standard output is for the value alone.
-    answer = sys.stdout
-    sys.stdout = sys.stderr
+    # What the solution prints, by whatever way, goes to stderr: standard output is for the value alone.
+    answer = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
     arguments = json.load(sys.stdin)
     scope = load(path, "solution")
     owner = scope.get("Solution")
@@ -115,13 +152,12 @@ def call(path, name):
     arguments = nodes(arguments, scope)
     value = function(**arguments) if isinstance(arguments, dict) else function(*arguments)
     json.dump(plain(value), answer)
-    answer.flush()
+    answer.close()
 
 
-mode, path = sys.argv[1:3]
-if mode == "check":
-    print("ready")
-elif mode == "stdin":
+began, path, mode, *name = sys.argv[1:]
+print(began, file=sys.stderr, flush=True)
+if mode == "stdin":
     load(path, "__main__")
 else:
-    call(path, sys.argv[3])
+    call(path, *name)

@@ -28,6 +28,16 @@ export function assertedCalls(source: string): { name: string; calls: AssertedCa
   return { name, calls };
 }
 
+/** The value that a text writes as Python would; undefined where it is other text. */
+export function pythonValue(text: string): unknown {
+  try {
+    return new PythonReader(text).whole();
+  } catch (error) {
+    if (error instanceof TestsUnreadable) return undefined;
+    throw error;
+  }
+}
+
 type Call = { callee: string; args: unknown[]; keywords: Record<string, unknown> };
 
 class PythonReader {
@@ -60,6 +70,12 @@ class PythonReader {
     const named = Object.keys(call.keywords).length > 0;
     if (named && call.args.length > 0) throw this.#unreadable();
     return { args: named ? call.keywords : call.args, expected: plainNode(expected) };
+  }
+
+  whole(): unknown {
+    const value = this.#value();
+    if (this.#next() !== "") throw this.#unreadable();
+    return value;
   }
 
   #call(callee: string): Call {

@@ -1,95 +1,157 @@
 import { ServiceError } from "../../errors.ts";
+import { Permits } from "../../lib/permits.ts";
 import type { Sandbox } from "../../sandbox/sandbox.ts";
-import driver from "./driver.py" with { type: "text" };
-import { DRIVER, FOLDER, runTest, SOLUTION, type TestResult } from "./test-process.ts";
+import type { WorkTimes } from "../../sandbox/work-meter.ts";
+import type { EvalContext } from "../task-kind.ts";
+import { workLimit } from "../work-limit.ts";
+import {
+  giveProgram,
+  type ProcessLimits,
+  runTest,
+  type TestResult,
+  type TestRun,
+} from "./test-process.ts";
 import type { CodeTest } from "./tests.ts";
 
-export type TestLimits = {
-  /** CPU time of one test. */
-  testTimeoutMs: number;
+export type TestLimits = Omit<ProcessLimits, "wallMs"> & {
+  /** Of all tests together, what the node kept them waiting left out. */
   totalMs: number;
-  /** Of one process; those that run at once share it. */
-  memoryBytes: number;
-  /** How many tests run at once. */
-  atOnce: number;
+  /** How many tests run at once, of all rollouts. */
+  atOncePerThread: number;
   /** The first test that fails is the last one. */
   stopAtFailure: boolean;
-  /** By which printed numbers that are not whole may differ. */
-  tolerance: number;
+};
+
+type Place = Pick<EvalContext, "renew" | "limitMs" | "untilMs" | "signal"> & { sandbox: Sandbox };
+
+export type TestResults = {
+  results: TestResult[];
+  /** The end of what the first failing one said. */
+  stderr: string;
+  /** Sums over the tests. */
+  times: WorkTimes;
 };
 
 const MAX_STDERR_SHOWN = 500;
-const CHECK_TIMEOUT_MS = 60_000;
+
+/** Of a short test nobody sees how long the node kept it waiting. */
+const UNSEEN_MS = 500;
+
+const NO_TIMES: WorkTimes = { wallMs: 0, cpuMs: 0, waitedMs: 0 };
+
+/** Programs on this thread's share of the node's processors. */
+let programs: Permits | null = null;
 
 /**
- * Runs a solution against hidden tests in a sandbox that nobody else has used. Tests beyond the total time are told as
- * `time`. The verdict is that of tests which run one after another: one that fails beside others runs again alone,
- * with all the memory and all the time.
+ * Runs a solution against hidden tests, one after another, each with all the memory and all the time, in a sandbox in
+ * which no test before it has left anything. An answer is final: nothing that has answered runs again. Tests beyond the
+ * total time are told as `time`.
  *
- * @returns one result for each test that was looked at, and the end of what the first failing one said
- * @throws ServiceError `verifier_failed` where the sandbox can't run Python, `sandbox_*`, the abort reason.
+ * @returns one result for each test that was looked at
+ * @throws ServiceError `verifier_failed` where the image can't run Python, `node_exhausted`, `sandbox_*`, the abort reason
  */
 export async function runTests(
-  sandbox: Sandbox,
+  place: Place,
   solution: string,
   tests: readonly CodeTest[],
   limits: TestLimits,
-  signal: AbortSignal,
-): Promise<{ results: TestResult[]; stderr: string }> {
-  await sandbox.writeFile(DRIVER, driver, 0o644, signal);
-  await sandbox.writeFile(SOLUTION, solution, 0o644, signal);
-  const untilMs = performance.now() + limits.totalMs;
-  const run = async (test: CodeTest, memoryBytes: number) => {
-    const leftMs = untilMs - performance.now();
-    if (leftMs <= 0) return { result: "time" as const, stderr: "" };
-    return await runTest(sandbox, test, { ...limits, memoryBytes, leftMs }, signal);
-  };
+): Promise<TestResults> {
+  const bench = new TestBench(place, solution, limits);
   const results: TestResult[] = [];
   let stderr = "";
-  while (results.length < tests.length) {
-    // Most wrong solutions fail the first test: that none runs beside it saves the work of the others.
-    const ahead = results.length === 0 ? [] : await passedAtOnce(tests.slice(results.length), run);
-    for (const passed of ahead.length === 0 ? [false] : ahead) {
-      const test = tests[results.length] as CodeTest;
-      const alone = passed ? null : await run(test, limits.memoryBytes);
-      const result = alone?.result ?? "passed";
-      // Whether it is the solution's fault that a process failed is clear only where others work.
-      if (result === "error" && !results.includes("error")) await checkPython(sandbox, signal);
-      if (stderr === "") stderr = (alone?.stderr ?? "").slice(-MAX_STDERR_SHOWN);
-      results.push(result);
-      if (limits.stopAtFailure && result !== "passed") return { results, stderr };
+  for (const test of tests) {
+    const run = bench.worked() ? null : await bench.run(test);
+    if (stderr === "" && run && run.result !== "passed") {
+      stderr = run.stderr.slice(-MAX_STDERR_SHOWN);
+    }
+    results.push(run?.result ?? "time");
+    if (limits.stopAtFailure && results.at(-1) !== "passed") break;
+  }
+  return { results, stderr, times: bench.times };
+}
+
+class TestBench {
+  readonly times: WorkTimes = { wallMs: 0, cpuMs: 0, waitedMs: 0 };
+  readonly #place: Place;
+  readonly #solution: string;
+  readonly #limits: TestLimits;
+  readonly #totalMs: number;
+  #workMs = 0;
+  /** Whether the solution has run in the present sandbox. */
+  #used = false;
+  #clean = true;
+
+  constructor(place: Place, solution: string, limits: TestLimits) {
+    this.#place = place;
+    this.#solution = solution;
+    this.#limits = limits;
+    this.#totalMs = workLimit(limits.totalMs, place).timeoutMs;
+  }
+
+  /** Whether the tests have had their time together. */
+  worked(): boolean {
+    return this.#workMs >= this.#totalMs;
+  }
+
+  /** Runs a test to its result. One whose process did not answer for reasons that may not be its own runs once more. */
+  async run(test: CodeTest): Promise<Pick<TestRun, "stderr"> & { result: TestResult }> {
+    for (let last = false; ; last = true) {
+      const run = await this.#runOnce(test).catch((error) => this.#outOfTime(error));
+      this.#add(run.times);
+      const { result, stderr } = run;
+      if (result === "not_begun") {
+        // Whatever the solution did to the sandbox before is undone in another one.
+        if (!last && this.#used) await this.#renew();
+        else throw cantRun(stderr);
+      } else if (result !== "killed") return { result, stderr };
+      else if (last) return { result: "error", stderr };
+      else await this.#renew();
     }
   }
-  return { results, stderr };
 
-  /** Which of the next tests pass beside each other; after one that fails no more begin where it would be the last. */
-  async function passedAtOnce(next: readonly CodeTest[], runOne: typeof run): Promise<boolean[]> {
-    const width = Math.min(limits.atOnce, next.length);
-    if (width <= 1) return [];
-    const passed: boolean[] = [];
-    let begun = 0;
-    let over = false;
-    const lane = async () => {
-      while (!over && begun < next.length) {
-        const index = begun++;
-        const share = Math.floor(limits.memoryBytes / width);
-        const { result } = await runOne(next[index] as CodeTest, share);
-        passed[index] = result === "passed";
-        over ||= limits.stopAtFailure && result !== "passed";
-      }
-    };
-    await Promise.all(Array.from({ length: width }, lane));
-    return passed;
+  async #runOnce(test: CodeTest): Promise<TestRun> {
+    const { signal, untilMs } = this.#place;
+    if (!this.#clean) await this.#renew();
+    programs ??= new Permits(this.#limits.atOncePerThread);
+    using _core = await programs.take(signal);
+    const { sandbox } = this.#place;
+    const program = giveProgram(sandbox, this.#solution);
+    const limits = { ...this.#limits, wallMs: untilMs - performance.now() };
+    try {
+      const run = await runTest(sandbox, program, test, limits, signal);
+      this.#used ||= run.result !== "not_begun";
+      this.#clean = run.clean;
+      return run;
+    } catch (error) {
+      const broken = error instanceof ServiceError && error.code === "image_invalid";
+      if (!broken || !this.#used) throw error;
+      return { result: "not_begun", stderr: error.message, times: NO_TIMES, clean: false };
+    }
+  }
+
+  /** At the end of EVAL's time: tests that slept through theirs have not been kept waiting by the node. */
+  #outOfTime(error: unknown): TestRun {
+    const { wallMs, waitedMs } = this.times;
+    const isBusy = error instanceof ServiceError && error.code === "node_exhausted";
+    if (!isBusy || wallMs - waitedMs < this.#totalMs) throw error;
+    return { result: "time", stderr: "", times: NO_TIMES, clean: true };
+  }
+
+  #add({ wallMs, cpuMs, waitedMs }: WorkTimes): void {
+    this.times.wallMs += wallMs;
+    this.times.cpuMs += cpuMs;
+    this.times.waitedMs += waitedMs;
+    this.#workMs += cpuMs + Math.max(0, wallMs - waitedMs - cpuMs - UNSEEN_MS);
+  }
+
+  async #renew(): Promise<void> {
+    this.#place.sandbox = await this.#place.renew();
+    this.#used = false;
+    this.#clean = true;
   }
 }
 
-async function checkPython(sandbox: Sandbox, signal: AbortSignal): Promise<void> {
-  const argv = ["python3", "-B", DRIVER, "check", SOLUTION];
-  const limits = { timeoutMs: CHECK_TIMEOUT_MS, maxOutputBytes: 1000 };
-  const { stdout, stderr } = await sandbox.exec(argv, { cwd: FOLDER, ...limits, signal });
-  if (stdout === "ready\n") return;
-  throw new ServiceError(
-    "verifier_failed",
-    `tests can't run: ${stderr || "Python gave no answer"}`,
-  );
+function cantRun(stderr: string): ServiceError {
+  const why = stderr.slice(-MAX_STDERR_SHOWN) || "Python did not begin";
+  return new ServiceError("verifier_failed", `tests can't run in this image: ${why}`);
 }

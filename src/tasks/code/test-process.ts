@@ -1,68 +1,97 @@
-import { exactJson, parseExactJson } from "../../lib/exact-json.ts";
-import type { ExecResult, Sandbox } from "../../sandbox/sandbox.ts";
-import { sameOutput, sameValue } from "../../verifiers/program-output.ts";
+import { exactJson } from "../../lib/exact-json.ts";
+import type { AloneResult, Sandbox } from "../../sandbox/sandbox.ts";
+import type { WorkTimes } from "../../sandbox/work-meter.ts";
+import { sameOutput } from "../../verifiers/program-output.ts";
+import { readPythonJson, sameValue } from "../../verifiers/program-value.ts";
+import driver from "./driver.py" with { type: "text" };
 import type { CodeTest } from "./tests.ts";
 
 /** How one test went. */
 export type TestResult = "passed" | "wrong" | "error" | "time" | "output";
 
 export type ProcessLimits = {
-  /** CPU time of one test. Waiting for the node costs nothing of it, up to `PATIENCE` times as long. */
+  /** CPU time of one test, over all of its processes. */
   testTimeoutMs: number;
-  /** Units: milliseconds. Beyond it the test is ended whatever it has used. */
-  leftMs: number;
+  /** Of wall time. Beyond it the node is too busy for a verdict. */
+  wallMs: number;
   memoryBytes: number;
-  /** By which printed numbers that are not whole may differ. */
+  /** By which printed numbers may differ, where the one that is expected is not whole. */
   tolerance: number;
 };
 
-export const FOLDER = "/tmp/tests";
-export const SOLUTION = `${FOLDER}/solution.py`;
-export const DRIVER = `${FOLDER}/driver.py`;
+/**
+ * What came of one run. `not_begun`: nothing of the solution ran, so that the sandbox or the image is at fault.
+ * `killed`: by nobody that is known here.
+ */
+export type TestRun = {
+  result: TestResult | "not_begun" | "killed";
+  stderr: string;
+  times: WorkTimes;
+  clean: boolean;
+};
 
-const PATIENCE = 3;
+/** The same work costs more of a busy processor, whose caches and threads others use too: a limit allows for that. */
+const CPU_SLACK = 1.25;
+/** A program that sleeps for as long as it may compute, beside computing, is one that hangs. */
+const WORK_SLACK = CPU_SLACK + 1;
+
 const MIN_OUTPUT_BYTES = 1024 * 1024;
 const SIGXCPU = 24;
 const SIGKILL = 9;
 
-/** Runs one test in a process of its own. Only its input goes in; what comes out is compared here. */
+/** What the sandbox has of a solution, where nothing that runs in it can change it. */
+export type Program = { driver: string; solution: string };
+
+export function giveProgram(sandbox: Sandbox, solution: string): Program {
+  return {
+    driver: sandbox.give("driver.py", driver),
+    solution: sandbox.give("solution.py", solution),
+  };
+}
+
+/**
+ * Runs one test in a process of its own. Only its input goes in; what comes out is compared here.
+ * @throws ServiceError as `runAlone`
+ */
 export async function runTest(
   sandbox: Sandbox,
+  program: Program,
   test: CodeTest,
-  limits: ProcessLimits,
+  { testTimeoutMs, wallMs, memoryBytes, tolerance }: ProcessLimits,
   signal: AbortSignal,
-): Promise<{ result: TestResult; stderr: string }> {
+): Promise<TestRun> {
   const stdin = test.kind === "stdin" ? test.input : exactJson(test.args);
-  const mode = test.kind === "stdin" ? ["stdin", SOLUTION] : ["call", SOLUTION, test.name];
-  const run = await sandbox.exec(limited(limits, mode), {
-    cwd: FOLDER,
+  const mode = test.kind === "stdin" ? ["stdin"] : ["call", test.name];
+  // The driver prints it before it runs anything of the solution's, which can't take it back.
+  const began = crypto.randomUUID();
+  const argv = ["python3", "-B", "-X", "utf8", program.driver, began, program.solution, ...mode];
+  const run = await sandbox.runAlone(argv, {
     stdin: stdin.endsWith("\n") ? stdin : `${stdin}\n`,
-    timeoutMs: Math.max(1, Math.min(PATIENCE * limits.testTimeoutMs, limits.leftMs)),
+    cpuMs: CPU_SLACK * testTimeoutMs,
+    workMs: WORK_SLACK * testTimeoutMs,
+    wallMs,
+    addressBytes: memoryBytes,
     maxOutputBytes: Math.max(MIN_OUTPUT_BYTES, 2 * Buffer.byteLength(expectedText(test))),
     signal,
   });
-  return { result: resultOf(test, run, limits), stderr: run.stderr };
+  const [before, after] = run.stderr.split(`${began}\n`, 2);
+  const result = after === undefined ? "not_begun" : resultOf(test, run, tolerance);
+  const { times, clean } = run;
+  return { result, stderr: after ?? before ?? "", times, clean };
 }
 
 function expectedText(test: CodeTest): string {
   return test.kind === "stdin" ? test.expected : (exactJson(test.expected) ?? "");
 }
 
-/** `ulimit` counts CPU time in seconds and memory in KiB; a solution can lower its limits only. */
-function limited({ testTimeoutMs, memoryBytes }: ProcessLimits, mode: string[]): string[] {
-  const seconds = Math.ceil(testTimeoutMs / 1000);
-  const kibibytes = Math.floor(memoryBytes / 1024);
-  const set = `ulimit -t ${seconds} -v ${kibibytes}; ulimit -s hard`;
-  return ["bash", "-c", `${set}; exec python3 -B -X utf8 "$@"`, "test", DRIVER, ...mode];
-}
-
-function resultOf(test: CodeTest, run: ExecResult, { tolerance }: ProcessLimits): TestResult {
-  if (run.timedOut || run.signal === SIGXCPU || run.signal === SIGKILL) return "time";
+function resultOf(test: CodeTest, run: AloneResult, tolerance: number): TestRun["result"] {
+  if (run.end !== "itself" || run.signal === SIGXCPU) return "time";
+  if (run.signal === SIGKILL) return "killed";
   if (run.exitCode !== 0) return "error";
   if (test.kind === "stdin")
     return sameOutput(run.stdout, test.expected, tolerance) ? "passed" : "wrong";
   try {
-    return sameValue(parseExactJson(run.stdout), test.expected) ? "passed" : "wrong";
+    return sameValue(readPythonJson(run.stdout), test.expected) ? "passed" : "wrong";
   } catch {
     return "output";
   }

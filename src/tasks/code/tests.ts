@@ -1,8 +1,9 @@
 import { inflateSync } from "node:zlib";
-import { exactJson, parseExactJson } from "../../lib/exact-json.ts";
+import { exactJson } from "../../lib/exact-json.ts";
 import { isObject } from "../../lib/is-object.ts";
+import { readPythonJson } from "../../verifiers/program-value.ts";
 import { fromExactJsonText } from "../from-json-text.ts";
-import { assertedCalls } from "./python-calls.ts";
+import { assertedCalls, pythonValue } from "./python-calls.ts";
 import { TestsUnreadable } from "./tests-unreadable.ts";
 
 /** One hidden test. What is expected never enters a sandbox. */
@@ -55,9 +56,11 @@ function fromPair(test: unknown, index: number, name: string | null): CodeTest {
 
 function makeTest(input: unknown, output: unknown, name: string | null): CodeTest {
   if (name === null) return { kind: "stdin", input: asText(input), expected: asText(output) };
-  const args = typeof input === "string" ? linesOfJson(input) : input;
+  // A row that writes arguments as JSON text does so with what is expected; one that has values has no other text.
+  const isText = typeof input === "string";
+  const args = isText ? linesOfJson(input) : input;
   if (!Array.isArray(args)) throw new TestsUnreadable(`the arguments of ${name} are no list`);
-  return { kind: "call", name, args, expected: jsonOrText(output) };
+  return { kind: "call", name, args, expected: isText ? jsonOrText(output) : output };
 }
 
 /** Some sets write the lines of a text as a list. */
@@ -77,9 +80,10 @@ function linesOfJson(text: string): unknown[] {
 function jsonOrText(value: unknown): unknown {
   if (typeof value !== "string") return value;
   try {
-    return parseExactJson(value);
+    return readPythonJson(value);
   } catch {
-    return value;
+    const read = pythonValue(value);
+    return read === undefined ? value : read;
   }
 }
 

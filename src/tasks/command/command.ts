@@ -43,8 +43,12 @@ export const command: TaskKind<CommandInstance> = {
     return { ...outcome, ...taken };
   },
 
-  async evaluate(instance, outcome, { sandbox, signal }) {
-    const inside = needSandbox(sandbox);
+  rowLimitMs: ({ verifier, artefacts, setup_timeout_ms }) =>
+    verifier.timeout_ms + (artefacts ? setup_timeout_ms : 0),
+
+  async evaluate(instance, outcome, context) {
+    const { signal } = context;
+    const inside = needSandbox(context.sandbox);
     if (instance.artefacts) {
       const tooLarge = outcome.flags?.find((flag) => flag.startsWith("too_large"));
       if (tooLarge) return { reward: 0, rule: "artefact_too_large", reason: `${tooLarge}.` };
@@ -53,10 +57,13 @@ export const command: TaskKind<CommandInstance> = {
     } else {
       await endProcesses(inside, signal);
     }
-    for (const [path, text] of Object.entries(instance.verifier.files)) {
-      await inside.writeFile(path, text, 0o644, signal);
-    }
-    return await verify(instance, inside, signal);
+    return await verify(instance, inside, context);
+  },
+
+  async control(instance, context) {
+    const inside = needSandbox(context.sandbox);
+    await prepare(instance, inside, context.signal);
+    return await verify(instance, inside, context);
   },
 };
 

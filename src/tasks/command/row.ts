@@ -28,9 +28,10 @@ const rowSchema = z.looseObject({
     files: files.default({}),
     reward: z.enum(["exit_code", "output", "file"]).default("exit_code"),
     reward_file: path.optional(),
+    /** Of the verifier's own time, without what a busy node keeps it waiting. */
     timeout_ms: milliseconds.default(600_000),
-    /** Whether a verifier that takes too long is the policy's doing and gives 0, not a failure. */
-    timeout_is_zero: z.boolean().default(false),
+    /** A verifier that hangs over what was submitted gives 0; false: it is a failure. */
+    timeout_is_zero: z.boolean().default(true),
   }),
 });
 

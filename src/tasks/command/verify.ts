@@ -2,6 +2,8 @@ import { ServiceError } from "../../errors.ts";
 import { shellWord } from "../../lib/shell-word.ts";
 import type { Sandbox } from "../../sandbox/sandbox.ts";
 import type { Verdict } from "../../verifiers/verdict.ts";
+import type { EvalContext } from "../task-kind.ts";
+import { usedOf, workLimit } from "../work-limit.ts";
 import type { CommandInstance } from "./row.ts";
 
 const MAX_LOG_BYTES = 64 * 1024 * 1024;
@@ -14,19 +16,25 @@ const NOT_RUN = [126, 127];
 export async function verify(
   { verifier, workdir }: CommandInstance,
   sandbox: Sandbox,
-  signal: AbortSignal,
+  context: Pick<EvalContext, "limitMs" | "untilMs" | "signal">,
 ): Promise<Verdict> {
-  const { command, reward: from, reward_file, timeout_ms: timeoutMs } = verifier;
+  const { signal } = context;
+  const { command, files, reward: from, reward_file, timeout_ms } = verifier;
+  for (const [path, text] of Object.entries(files)) {
+    await sandbox.writeFile(path, text, 0o644, signal);
+  }
   // What lies there already was not written by the verifier.
   const script = reward_file ? `rm -rf -- ${shellWord(reward_file)}\n${command}` : command;
   // Of a name that nobody can have taken before.
   const logFile = `/tmp/verifier-${crypto.randomUUID()}.log`;
-  const run = await sandbox.run(script, { log: logFile, cwd: workdir, timeoutMs, signal });
+  const limit = workLimit(timeout_ms, context);
+  const run = await sandbox.run(script, { log: logFile, cwd: workdir, ...limit, signal });
   const log = Buffer.from(await readLog(sandbox, logFile, signal)).toString();
-  const details = { exit_code: run.exitCode, log: log.slice(-MAX_SHOWN) };
+  const details = { exit_code: run.exitCode, log: log.slice(-MAX_SHOWN), ...usedOf(run.times) };
   if (run.timedOut) {
-    if (!verifier.timeout_is_zero) throw failed(`it took longer than ${timeoutMs} ms`, log);
-    const reason = `The verifier took longer than ${timeoutMs} ms.`;
+    const long = `longer than ${Math.round(limit.timeoutMs)} ms of its own time`;
+    if (!verifier.timeout_is_zero) throw failed(`it took ${long}`, log);
+    const reason = `The verifier took ${long}.`;
     return { reward: 0, rule: "verifier_timeout", reason, details };
   }
   if (run.exitCode !== null && NOT_RUN.includes(run.exitCode)) throw failed("it can't run", log);

@@ -6,6 +6,7 @@ import { needSandbox } from "../need-sandbox.ts";
 import { fillImageTemplate, type SandboxPlan } from "../sandbox-plan.ts";
 import type { TaskSettings } from "../settings.ts";
 import type { EvalContext, RunContext, TaskKind } from "../task-kind.ts";
+import { workLimit } from "../work-limit.ts";
 import { takePublished } from "./artefacts.ts";
 import { LOGS, SHORT } from "./folders.ts";
 import { hostValues } from "./host-values.ts";
@@ -66,6 +67,8 @@ export const harbor: TaskKind<HarborInstance> = {
 
   solve: (instance, context, part) => solve(instance, context, part),
 
+  rowLimitMs: (instance) => (isInSteps(instance) ? 0 : onlyStep(instance).verifierTimeoutMs),
+
   async evaluate(instance, outcome, context) {
     if (isInSteps(instance)) return verdictOfSteps(instance, stepsOf(outcome));
     const { signal } = context;
@@ -74,6 +77,15 @@ export const harbor: TaskKind<HarborInstance> = {
       await sandbox.exec(["mkdir", "-p", instance.workdir, ...LOGS], { ...SHORT, signal });
       await putArtefacts(sandbox, outcome.files ?? [], signal);
     } else await endProcesses(sandbox, signal);
+    return verdictOf(instance, await verifyOnly(instance, sandbox, context));
+  },
+
+  async control(instance, context) {
+    const sandbox = needSandbox(context.sandbox);
+    await sandbox.exec(["mkdir", "-p", instance.workdir, ...LOGS], {
+      ...SHORT,
+      signal: context.signal,
+    });
     return verdictOf(instance, await verifyOnly(instance, sandbox, context));
   },
 };
@@ -146,7 +158,8 @@ async function solve(instance: HarborInstance, context: RunContext, part: number
 function verifyOnly(instance: HarborInstance, sandbox: Sandbox, context: EvalContext) {
   const step = onlyStep(instance);
   const env = hostValues(step.verifierEnv, "verifier.env", context.settings.envs);
-  return verifyStep(step, instance, env, sandbox, context.signal);
+  const limit = workLimit(step.verifierTimeoutMs, context);
+  return verifyStep(step, instance, env, sandbox, limit, context.signal);
 }
 
 function stepsOf(outcome: Outcome): VerifiedStep[] {

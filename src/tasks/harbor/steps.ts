@@ -1,5 +1,6 @@
 import type { Sandbox } from "../../sandbox/sandbox.ts";
 import type { RunContext } from "../task-kind.ts";
+import { PATIENCE } from "../work-limit.ts";
 import { hostValues } from "./host-values.ts";
 import { prepareStep } from "./prepare.ts";
 import { missedThreshold, type Rewards } from "./rewards.ts";
@@ -59,7 +60,7 @@ export class Steps {
 
   async #verify(): Promise<void> {
     const { settings, signal } = this.#context;
-    const { name, verifierEnv, minReward } = this.#step;
+    const { name, verifierEnv, minReward, verifierTimeoutMs: timeoutMs } = this.#step;
     await endProcesses(this.#sandbox, signal);
     const env = hostValues(verifierEnv, "verifier.env", settings.envs);
     const { rewards, log } = await verifyStep(
@@ -67,6 +68,7 @@ export class Steps {
       this.#instance,
       env,
       this.#sandbox,
+      { timeoutMs, patienceMs: PATIENCE * timeoutMs },
       signal,
     );
     this.verified.push({ name: name ?? "", rewards, log: log.slice(-MAX_SHOWN) });

@@ -19,13 +19,15 @@ export type Verified = { rewards: Rewards; log: string };
  * Runs a step's tests in the sandbox as it is, and reads the rewards that they give.
  *
  * @param env variables of the verifier, with the service's values filled in
+ * @param limit of the tests; a hang is a reward of 0
  * @throws ServiceError `verifier_failed`
  */
 export async function verifyStep(
-  { tests, verifierTimeoutMs: timeoutMs }: HarborStep,
+  { tests }: HarborStep,
   { workdir, form }: HarborInstance,
   env: Record<string, string>,
   sandbox: Sandbox,
+  limit: { timeoutMs: number; patienceMs?: number },
   signal: AbortSignal,
 ): Promise<Verified> {
   // What lies there already was not written by the verifier.
@@ -34,12 +36,18 @@ export async function verifyStep(
   const program = form === "harbor" ? "/tests/test.sh" : "bash /tests/run-tests.sh";
   const script = `exec 2>&1\nchmod -R a+rx /tests\ncd "$1" 2>/dev/null || cd /\n${program}`;
   const run = await sandbox.exec(["bash", "-c", script, "test", workdir], {
-    ...{ cwd: "/", env, timeoutMs, maxOutputBytes: MAX_LOG_BYTES, signal },
+    ...{ cwd: "/", env, ...limit, maxOutputBytes: MAX_LOG_BYTES, signal },
   });
   const log = run.stdout;
   const tail = JSON.stringify(log.slice(-MAX_SHOWN));
-  if (run.timedOut)
-    throw failed(`the tests took longer than ${timeoutMs} ms; they printed ${tail}`);
+  if (run.timedOut) {
+    const { wallMs = 0, cpuMs = 0, waitedMs = 0 } = run.times ?? {};
+    const had = `${Math.round(cpuMs)} ms of the processor, ${Math.round(waitedMs)} ms kept waiting`;
+    const why = `the tests took longer than ${limit.timeoutMs} ms (of ${Math.round(wallMs)} ms: ${had})`;
+    // Without times nothing says that it was not the node.
+    if (!run.times) throw failed(`${why}; they printed ${tail}`);
+    return { rewards: { [MAIN]: 0 }, log: `${log}\n${why}` };
+  }
   if (form !== "harbor") return { rewards: rewardsOfResults(log, tail), log };
   for (const { path, read } of REWARDS) {
     const text = await readText(sandbox, path, MAX_REWARD_BYTES, signal);

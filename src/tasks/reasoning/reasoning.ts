@@ -43,15 +43,15 @@ export const reasoning: TaskKind<ReasoningInstance> = {
     };
   },
 
-  async evaluate({ check }, outcome, { sandbox, settings, signal }) {
+  async evaluate({ check }, outcome, context) {
+    const { settings, signal } = context;
     const message = outcome.final_message;
     switch (check.kind) {
       case "math":
         return await gradeMathAnswer(message, check.truths);
       case "code": {
-        if (!sandbox) throw new Error("tests of code came without their sandbox");
         const solution = message === null ? null : lastCodeBlock(afterThinking(message));
-        return await gradeCode(check.instance, solution, sandbox, settings, signal);
+        return await gradeCode(check.instance, solution, context);
       }
       case "instructions":
         return await gradeInstructions(check.instructions, message, check.grading);

@@ -2,6 +2,8 @@ import { shellWord } from "../../lib/shell-word.ts";
 import type { Sandbox } from "../../sandbox/sandbox.ts";
 import type { Outcome } from "../../trajectory/record.ts";
 import type { Verdict } from "../../verifiers/verdict.ts";
+import type { EvalContext } from "../task-kind.ts";
+import { workLimit } from "../work-limit.ts";
 import { judge, leftText, MAX_LOG_BYTES, type TestRun, zero } from "./judge.ts";
 import { joinPatch, PatchError, type PatchFile, parsePatch } from "./patch.ts";
 import { placeTests } from "./place-tests.ts";
@@ -26,8 +28,9 @@ export async function evaluateChange(
   instance: SweInstance,
   outcome: Outcome,
   sandbox: Sandbox,
-  signal: AbortSignal,
+  context: Pick<EvalContext, "limitMs" | "untilMs" | "signal">,
 ): Promise<Verdict> {
+  const { signal } = context;
   const patch = patchOf(outcome);
   if (patch === null) {
     const why = (outcome.flags ?? []).join("; ") || "there is none";
@@ -48,7 +51,7 @@ export async function evaluateChange(
   if (refused !== null) {
     return zero("patch_does_not_apply", `The change does not apply: ${refused}`);
   }
-  const run = await runTests(instance.folder, placed.tests, sandbox, signal);
+  const run = await runTests(instance.folder, placed.tests, sandbox, context);
   return judge(instance, run, probes, chosen.left);
 }
 
@@ -96,22 +99,22 @@ async function runTests(
   folder: string,
   tests: TestPlan,
   sandbox: Sandbox,
-  signal: AbortSignal,
+  context: Pick<EvalContext, "limitMs" | "untilMs" | "signal">,
 ): Promise<TestRun> {
   const command =
     "script" in tests
       ? tests.script
       : `${tests.command} ${tests.targets.map((target) => shellWord(target)).join(" ")}`;
   const script = `exec 2>&1\ncd ${shellWord(folder)} || exit 125\n${ENVIRONMENT}\n${command}\n`;
-  const { stdout, exitCode, timedOut } = await sandbox.exec(["bash", "-s"], {
+  const { stdout, exitCode, timedOut, times } = await sandbox.exec(["bash", "-s"], {
     cwd: "/",
     env: { ...GIT_ENV, ...LOCALE },
     stdin: script,
-    timeoutMs: tests.timeoutMs,
+    ...workLimit(tests.timeoutMs, context),
     maxOutputBytes: MAX_LOG_BYTES,
-    signal,
+    signal: context.signal,
   });
-  return { log: stdout, exitCode, timedOut };
+  return { log: stdout, exitCode, timedOut, times };
 }
 
 function joinBytes(files: readonly PatchFile[]): Buffer {

@@ -1,3 +1,4 @@
+import type { ExecResult } from "../../sandbox/sandbox.ts";
 import { LOG_FORMATS } from "../../verifiers/tests/formats.ts";
 import { gradeTests } from "../../verifiers/tests/grade.ts";
 import { r2eName } from "../../verifiers/tests/pytest-log.ts";
@@ -11,7 +12,7 @@ import type { SweInstance } from "./row.ts";
 export const MAX_LOG_BYTES = 16 << 20;
 
 /** What a row's tests left behind. */
-export type TestRun = { log: string; exitCode: number | null; timedOut: boolean };
+export type TestRun = Pick<ExecResult, "exitCode" | "timedOut" | "times"> & { log: string };
 
 /** The verdict on a test run; `left` is what of the change was not applied. */
 export function judge(
@@ -27,13 +28,17 @@ export function judge(
 
 function decide(
   { tests, grading }: SweInstance,
-  { log, exitCode, timedOut }: TestRun,
+  { log, exitCode, timedOut, times }: TestRun,
   probes: Probes | null,
   left: Left[],
 ): Verdict {
   const note = left.length === 0 ? "" : ` Left out of the change: ${leftText(left)}.`;
   if (timedOut) {
-    return zero("tests_timed_out", `The tests did not end within ${tests.timeoutMs} ms.${note}`);
+    const used = usedText(times);
+    return zero(
+      "tests_timed_out",
+      `The tests did not end within ${tests.timeoutMs} ms${used}.${note}`,
+    );
   }
   // Then its middle is missing.
   if (Buffer.byteLength(log) >= MAX_LOG_BYTES) {
@@ -73,6 +78,13 @@ function matches(log: string, expected: Record<string, string>, note: string): V
   }
   const reason = `All ${wanted.size} tests came out as expected.${note}`;
   return { reward: 1, rule: "tests_passed", reason };
+}
+
+/** That it was not the node that took the time. */
+function usedText(times: TestRun["times"]): string {
+  if (!times) return "";
+  const [wall, cpu, waited] = [times.wallMs, times.cpuMs, times.waitedMs].map(Math.round);
+  return ` of their own: of ${wall} ms they had ${cpu} ms of the processor, and the node kept them waiting for ${waited} ms`;
 }
 
 export function leftText(left: readonly Left[]): string {

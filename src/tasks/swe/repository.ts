@@ -7,6 +7,8 @@ import type { SweInstance } from "./row.ts";
 const PREPARE_LIMIT_MS = 300_000;
 const EXTRACT_LIMIT_MS = 120_000;
 const APPLY_LIMIT_MS = 120_000;
+/** A patch that a busy node has not applied in time is none that does not apply. */
+const APPLY_PATIENCE_MS = 10 * APPLY_LIMIT_MS;
 const MAX_MESSAGE_BYTES = 4_000;
 
 /** A larger change is no answer to an issue. */
@@ -114,7 +116,8 @@ export async function applyPatch(
 ): Promise<string | null> {
   await sandbox.writeFile(path, patch, 0o600, signal);
   const git = ["git", "-c", "core.hooksPath=/dev/null", "apply", "--whitespace=nowarn", path];
-  const options = { timeoutMs: APPLY_LIMIT_MS, maxOutputBytes: 2000, env: GIT_ENV, signal };
+  const limits = { timeoutMs: APPLY_LIMIT_MS, patienceMs: APPLY_PATIENCE_MS, maxOutputBytes: 2000 };
+  const options = { ...limits, env: GIT_ENV, signal };
   const { exitCode, stderr } = await sandbox.exec(git, { ...options, cwd: folder });
   await sandbox.exec(["rm", "-f", path], options);
   return exitCode === 0 ? null : stderr.trim().replace(/\s+/g, " ");

@@ -76,8 +76,10 @@ export const swe: TaskKind<SweInstance> = {
     throw new ServiceError("instance_invalid", message, { mend: "check base_commit and image" });
   },
 
-  evaluate: (instance, outcome, { sandbox, signal }) =>
-    evaluateChange(instance, outcome, needSandbox(sandbox), signal),
+  rowLimitMs: ({ tests }) => tests.timeoutMs,
+
+  evaluate: (instance, outcome, context) =>
+    evaluateChange(instance, outcome, needSandbox(context.sandbox), context),
 };
 
 /** @throws ServiceError `invalid_field` where the row has none. */

@@ -63,6 +63,7 @@ export async function addTwins(
       cwd: "/",
       stdin: JSON.stringify(plan),
       timeoutMs: LIMIT_MS,
+      patienceMs: 10 * LIMIT_MS,
       maxOutputBytes: 1 << 16,
       signal,
     },
