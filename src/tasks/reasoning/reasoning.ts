@@ -47,7 +47,7 @@ export const reasoning: TaskKind<ReasoningInstance> = {
     const message = outcome.final_message;
     switch (check.kind) {
       case "math":
-        return await gradeMathAnswer(message, check.truths);
+        return await gradeMathAnswer(message, check.truths, check.problem);
       case "code": {
         if (!sandbox) throw new Error("tests of code came without their sandbox");
         const solution = message === null ? null : lastCodeBlock(afterThinking(message));
