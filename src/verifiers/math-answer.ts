@@ -11,6 +11,7 @@ import { Question } from "./math/question.ts";
 import { leavesOf, type Shape, shapeOf } from "./math/shape.ts";
 import { MAX_ANSWER_CHARS, normalise } from "./math/text.ts";
 import type { Words } from "./math/unit.ts";
+import { EVERY_WORD } from "./math/unit-words.ts";
 import type { Verdict } from "./verdict.ts";
 
 /** Far above what an honest comparison takes, and some tens of milliseconds at most. */
@@ -74,14 +75,19 @@ function acceptedText(truth: string): string {
   return found && "text" in found ? found.text : truth;
 }
 
-/** Whether the answer is a truth with blanks between its items, written without them: `100,200` for `100, 200`. */
+/**
+ * Whether the answer is a truth with blanks between its items, written without them (`100,200` for `100, 200`), or has a
+ * decimal comma for its point.
+ */
 function isSpeltAlike(truth: string, answer: string): boolean {
-  return (
-    /,\s/.test(truth) &&
-    !/,\s/.test(answer) &&
-    truth.replace(/\s/g, "") === answer.replace(/\s/g, "")
-  );
+  const spaced = /,\s/.test(truth) && !/,\s/.test(answer);
+  if (spaced && truth.replace(/\s/g, "") === answer.replace(/\s/g, "")) return true;
+  const [a, b] = [truth, answer].map((text) => text.trim().replace(DECIMAL_COMMA, "$1$3.$2$4"));
+  return a === b && (a === truth.trim() || b === answer);
 }
+
+/** `1,22` and `0,111` group no thousands. With one digit behind the comma it is rather a list. */
+const DECIMAL_COMMA = /^(-?\d+),(\d{2}|\d{4,})$|^(-?0),(\d{2,})$/;
 
 /** The rules that need no parser, which decide most grades: the same spelling, number or choice. */
 function equalWithoutParser(truth: string, answer: string, asked: boolean): string | null {
@@ -113,7 +119,7 @@ async function compareShapes(
   const given = attempt(() => shapeOf(answer, words));
   let unread: NotComputable | null = null;
   for (const text of truths) {
-    const truth = attempt(() => shapeOf(text, words));
+    const truth = attempt(() => shapeOf(text, new Set([...words, EVERY_WORD])));
     const outcome = attempt(() => {
       if (truth instanceof NotComputable) throw truth;
       if (given instanceof NotComputable) throw given;

@@ -22,11 +22,18 @@ export function toldBy(relation: Relation, comparison: Comparison): Shape[] {
   const sides = [...relation.operands];
   while (sides.length > 1 && tells(sides[0] as Shape, comparison)) sides.shift();
   for (let at = 1; at < sides.length; at++) {
-    if (!agree(sides[at - 1] as Shape, sides[at] as Shape, comparison)) return [];
+    const [before, side] = [sides[at - 1] as Shape, sides[at] as Shape];
+    if (before.kind !== side.kind || before.kind === "tuple") return [];
+    if (!agree(before, side, comparison)) return [];
   }
   const last = sides.at(-1) as Shape;
   const exact = sides.at(-2);
-  return exact === undefined ? [last] : [exact, last];
+  return exact === undefined ? [last] : [exact, withUnitOf(exact, last)];
+}
+
+function withUnitOf(first: Shape, last: Shape): Shape {
+  if (first.kind !== "expression" || last.kind !== "expression") return last;
+  return { ...last, unit: last.unit ?? first.unit };
 }
 
 function tells(side: Shape, comparison: Comparison): boolean {

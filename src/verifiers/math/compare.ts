@@ -21,7 +21,7 @@ export function equalShapes(truth: Shape, answer: Shape, comparison: Comparison)
   if (right.kind === "relation" && isEquation(right)) {
     return toldBy(right, comparison).some((value) => equalShapes(left, value, comparison));
   }
-  if (left.kind === "relation" && isEquation(left) && isName(left.operands[0])) {
+  if (left.kind === "relation" && isEquation(left) && tellsOneValue(left)) {
     return toldBy(left, comparison).some((value) => equalShapes(value, right, comparison));
   }
   return equalPlain(left, right, comparison);
@@ -40,6 +40,11 @@ function equalPlain(left: Shape, right: Shape, comparison: Comparison): boolean 
   if (left.kind === "expression" && right.kind === "expression")
     return equalLeaves(left, right, comparison);
   return equalCollections(left, right, comparison);
+}
+
+/** A truth tells the value of a name, or an exact value and its decimal. */
+function tellsOneValue({ operators, operands }: Extract<Shape, { kind: "relation" }>): boolean {
+  return isName(operands[0]) || (operators.join() === "\\approx" && operands.length === 2);
 }
 
 /** `x\in[1,2]` is told by its right side whatever it is compared with. */
@@ -84,6 +89,7 @@ function equalMatrices(truth: Shape, answer: Shape, comparison: Comparison): boo
     const [a, b] = [asVector(truth, comparison), asVector(answer, comparison)];
     return a !== null && b !== null && inOrder(a, b, comparison);
   }
+  if (comparison.question && left.worked && !right.worked) return false;
   if (left.rows.length !== right.rows.length || left.delimiters !== right.delimiters) return false;
   return left.rows.every((row, at) => inOrder(row, right.rows[at] as Shape[], comparison));
 }
@@ -92,7 +98,9 @@ function asMatrix(shape: Shape, other: Shape): Matrix | null {
   if (shape.kind === "matrix") return shape;
   if (shape.kind !== "tuple" || other.kind !== "matrix") return null;
   const rows = shape.items.map((row) => (row.kind === "tuple" ? row.items : null));
-  return rows.every((row) => row !== null) ? { kind: "matrix", delimiters: "", rows } : null;
+  return rows.every((row) => row !== null)
+    ? { kind: "matrix", delimiters: "", worked: true, rows }
+    : null;
 }
 
 function asVector(shape: Shape, { pair }: Comparison): Shape[] | null {

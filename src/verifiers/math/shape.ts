@@ -1,4 +1,5 @@
 import { NotComputable } from "./functions.ts";
+import { matrixTextOf } from "./matrix-text.ts";
 import { splitTop, unwrap } from "./split.ts";
 import { splitUnit, type Unit, type Words } from "./unit.ts";
 
@@ -14,7 +15,7 @@ export type Shape =
   | { kind: "tuple"; open: string; close: string; items: Shape[] }
   | { kind: "union"; items: Shape[] }
   /** `delimiters` are `|` for a determinant, `||` for a norm. */
-  | { kind: "matrix"; delimiters: string; rows: Shape[][] };
+  | { kind: "matrix"; delimiters: string; worked: boolean; rows: Shape[][] };
 
 const MAX_DEPTH = 8;
 const MAX_ITEMS = 64;
@@ -40,6 +41,8 @@ export function shapeOf(raw: string, words: Words, depth = 0): Shape {
     const listed = bounded(splitTop(text, (token) => separator.has(token)).parts);
     if (listed.length > 1) return list(listed.filter((part) => part !== "").map(below));
   }
+  const member = splitTop(text, (token) => token === "\\in");
+  if (member.parts.length === 2) return relation(member.parts, member.separators, below);
   const joined = bounded(splitTop(text, (token) => UNION.has(token)).parts);
   if (joined.length > 1) return { kind: "union", items: joined.map(below) };
   const related = splitTop(text, (token) => RELATIONS.has(token));
@@ -54,7 +57,7 @@ export function shapeOf(raw: string, words: Words, depth = 0): Shape {
   );
 }
 
-function bounded(parts: string[]): string[] {
+function bounded<T>(parts: T[]): T[] {
   if (parts.length > MAX_ITEMS) throw new NotComputable("it has too many parts");
   return parts;
 }
@@ -117,19 +120,12 @@ function groupOf(text: string, below: Below): Shape | null {
   return null;
 }
 
-const MATRIX = /^\\begin\{([pbBvV]?matrix|array)\}(?:\{[lcr|]*\})?([\s\S]*)\\end\{\1\}$/;
-
 function matrixOf(text: string, below: Below): Shape | null {
-  const bare = unwrap(text, "(", ")") ?? unwrap(text, "[", "]") ?? text;
-  const [, environment, content] = MATRIX.exec(bare) ?? [];
-  if (content === undefined || content.includes("\\begin")) return null;
-  const rows = bounded(content.split("\\\\")).filter((row) => row !== "");
-  const delimiters = environment === "vmatrix" ? "|" : environment === "Vmatrix" ? "||" : "";
-  return {
-    kind: "matrix",
-    delimiters,
-    rows: rows.map((row) => bounded(row.split("&")).map(below)),
-  };
+  if (!text.includes("\\begin")) return null;
+  const read = matrixTextOf(unwrap(text, "(", ")") ?? unwrap(text, "[", "]") ?? text);
+  if (read === null) return null;
+  const rows = bounded(read.rows.map((row) => bounded(row).map(below)));
+  return { kind: "matrix", delimiters: read.delimiters, worked: read.worked, rows };
 }
 
 /** `3\pm\sqrt{2}` is two values; signs in one expression change together, `\mp` the other way. */

@@ -120,6 +120,7 @@ const WORDS: Rule[] = [
   [/\\(?:boldsymbol|bm|pmb|vec)\s*\{\s*([a-zA-Z])\s*\}/g, " $1 "],
   [new RegExp(`\\\\(?:${STYLED})\\s*\\{`, "g"), "\\text{"],
   // A number or an equation that is set as text is read as if it were not.
+  [/\\text\{\s*(-?[\d.,]*\d)\s*([a-zA-Z][^{}\\=]*)\}/g, "$1\\text{$2}"],
   [/\\text\{\s*([-+(]?\d[^{}\\]*|[a-zA-Z]\s*=[^{}\\]*)\}/g, " $1 "],
   [/\\frac\s*\{\s*(\\text\{[^{}]*\})\s*\}\s*\{\s*(\\text\{[^{}]*\})\s*\}/g, "$1/$2"],
   [/(?<![\d}]\s*)\\text\{\s*([a-zA-Z])\s*\}/g, " $1 "],

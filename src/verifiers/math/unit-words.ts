@@ -114,9 +114,13 @@ const TELLING = new Set(
   ).split(" "),
 );
 
+/** In a set of words: a truth says what it counts in its own words. */
+export const EVERY_WORD = "*";
+
 /** Whether a word may name what a number counts: one of the usual, one of the question's, or a plural. */
 export function isNoun(word: string, words: ReadonlySet<string>): boolean {
   const one = singular(word);
+  if (words.has(EVERY_WORD)) return true;
   if (TELLING.has(word) || TELLING.has(one)) return false;
   if (NOUNS.has(one) || words.has(word) || words.has(one)) return true;
   return word.length >= 5 && /[^sui]s$/.test(word) && !/(?:th|rd|nd)s$/.test(word);
