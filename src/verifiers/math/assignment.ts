@@ -48,7 +48,10 @@ function agree(exact: Shape, next: Shape, comparison: Comparison): boolean {
   const [a, b] = [exact, next].map(({ text }) =>
     realConstant(expressionOf(text, comparison), comparison.budget),
   );
-  return a != null && b != null && Math.abs(a - b) < 1.001 * 10 ** -places;
+  if (a == null || b == null) return false;
+  const scale = 10 ** places;
+  // Rounded, or cut off.
+  return Math.abs(a - b) * scale <= 0.5001 || Math.abs(Math.trunc(a * scale) - b * scale) < 1e-6;
 }
 
 /** `(x,y)=(1,2)` as `x=1,y=2`, and `x=1,2` as `x=1,x=2`. */
@@ -82,6 +85,7 @@ function assignmentsOf(shape: Shape): Assigned[] | null {
   if ((shape.kind !== "list" && shape.kind !== "set") || shape.items.length < 2) return null;
   const found = shape.items.flatMap((item): Assigned[] => {
     if (item.kind !== "relation" || !isEquation(item) || !isName(item.operands[0])) return [];
+    if (item.operands.slice(1).some((side) => item.operands.length > 2 && isName(side))) return [];
     return [{ name: nameOf(item.operands[0]), value: item }];
   });
   return found.length === shape.items.length ? found : null;
@@ -100,6 +104,7 @@ export function equalAssignments(
   const other = left === null ? truth : answer;
   if (!("items" in other) || other.items.length !== named.length || other.kind === "union")
     return false;
+  if (other.items.some(({ kind }) => kind === "relation")) return false;
   const values = (list: Assigned[]) =>
     list.map(({ value }) => (value as Relation).operands.at(-1) as Shape);
   if (sameUnknown(named.map(({ name }) => name)) && other.kind !== "tuple") {

@@ -1,7 +1,7 @@
 import { equalAssignments, isEquation, toldBy, withNames } from "./assignment.ts";
 import { NotComputable } from "./functions.ts";
 import { type Comparison, equalLeaves } from "./leaf.ts";
-import { isName } from "./name.ts";
+import { isName, nameOf } from "./name.ts";
 import { equalRelations, intervalsOf } from "./relation.ts";
 import type { Shape } from "./shape.ts";
 
@@ -11,6 +11,7 @@ import type { Shape } from "./shape.ts";
  * @throws NotComputable where that could not be found out.
  */
 export function equalShapes(truth: Shape, answer: Shape, comparison: Comparison): boolean {
+  if (otherNames(truth, answer)) return false;
   const [left, right] = [withNames(members(truth)), withNames(members(answer))];
   const assigned = equalAssignments(left, right, comparison);
   if (assigned !== null) return assigned;
@@ -22,7 +23,12 @@ export function equalShapes(truth: Shape, answer: Shape, comparison: Comparison)
     return toldBy(right, comparison).some((value) => equalShapes(left, value, comparison));
   }
   if (left.kind === "relation" && isEquation(left) && tellsOneValue(left)) {
-    return toldBy(left, comparison).some((value) => equalShapes(value, right, comparison));
+    const told = toldBy(left, comparison);
+    // Where the exact value is what the question shows, its decimal is asked for.
+    const asked = told.filter(
+      (value) => value.kind !== "expression" || !comparison.question?.shows(value),
+    );
+    return (asked.length > 0 ? asked : told).some((value) => equalShapes(value, right, comparison));
   }
   return equalPlain(left, right, comparison);
 }
@@ -40,6 +46,14 @@ function equalPlain(left: Shape, right: Shape, comparison: Comparison): boolean 
   if (left.kind === "expression" && right.kind === "expression")
     return equalLeaves(left, right, comparison);
   return equalCollections(left, right, comparison);
+}
+
+/** `x\in[1,2]` says nothing of y. */
+function otherNames(truth: Shape, answer: Shape): boolean {
+  const names = [truth, answer].map((shape) =>
+    shape.kind === "relation" && shape.operators.join() === "\\in" ? nameOf(shape.operands[0]) : "",
+  );
+  return names.every((name) => name !== "") && names[0] !== names[1];
 }
 
 /** A truth tells the value of a name, or an exact value and its decimal. */

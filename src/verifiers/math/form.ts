@@ -52,6 +52,8 @@ export function formOf(tree: MathJsonExpression, folded = false): Form {
     case "Root":
       if (b === undefined) return a;
       return folded ? power(a, quotient(numberForm("1"), b, folded), folded) : call(head, parts);
+    case "Abs":
+      return folded ? a : call(head, parts);
     case "Exp":
       return power(symbolForm("e"), a, folded);
     default:
@@ -83,7 +85,7 @@ function symbolKey(name: string): string {
   return name === "ExponentialE" ? "e" : name === "ImaginaryUnit" ? "i" : name;
 }
 
-export function symbolForm(name: string): Form {
+function symbolForm(name: string): Form {
   return { kind: "symbol", key: symbolKey(name), size: 1 };
 }
 
@@ -202,7 +204,7 @@ function byKey(a: Form, b: Form): number {
   return a.key < b.key ? -1 : a.key > b.key ? 1 : 0;
 }
 
-const ARITHMETIC = new Set(["Abs", "Fraction", "Inverse", "Sqrt", "Root", "Square"]);
+const ARITHMETIC = new Set(["Fraction", "Inverse", "Sqrt", "Root", "Square"]);
 
 /** The functions that a form calls: `\sin`, `\binom`, `!`. Arithmetic is none. */
 function callsOf(form: Form): Set<string> {
@@ -237,6 +239,21 @@ function divides(form: Form): boolean {
   return form.kind === "sum" || form.kind === "product" ? form.parts.some(divides) : false;
 }
 
+const ROOTS = new Set(["Sqrt", "Root"]);
+
+/** How many powers and roots are of a power or a root. */
+function towers(form: Form): number {
+  if (form.kind === "number" || form.kind === "symbol") return 0;
+  if (form.kind === "power")
+    return (isPower(form.base) ? 1 : 0) + towers(form.base) + towers(form.exponent);
+  const own = form.kind === "call" && ROOTS.has(form.head) && form.parts.some(isPower) ? 1 : 0;
+  return form.parts.reduce((total, part) => total + towers(part), own);
+}
+
+function isPower(form: Form): boolean {
+  return form.kind === "power" || (form.kind === "call" && ROOTS.has(form.head));
+}
+
 function terms(form: Form): Form[] {
   return form.kind === "sum" ? form.parts : [form];
 }
@@ -258,6 +275,7 @@ export function isAsWorkedOut(truth: Form, answer: Form): boolean {
   const allowed = callsOf(truth);
   for (const head of callsOf(answer)) if (!allowed.has(head) && !ARITHMETIC.has(head)) return false;
   if (divides(answer) && !divides(truth)) return false;
+  if (towers(answer) > towers(truth)) return false;
   if (answer.size > 2 * truth.size + 4) return false;
   const simple = truth.kind === "sum" || truth.size <= answer.size;
   if (isExpanded(truth) && simple && !isExpanded(answer)) return false;

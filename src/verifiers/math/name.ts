@@ -1,6 +1,6 @@
 import type { Shape } from "./shape.ts";
 
-const SYMBOL = String.raw`(?:[a-zA-Z]|[A-Z]{2,}|\\(?!frac|sqrt|sin|cos|tan|log|ln|cdot|text)[a-zA-Z]+ ?[a-zA-Z]?)`;
+const SYMBOL = String.raw`(?:[a-zA-Z]|[A-Z]{2,}|\\(?!frac|sqrt|sin|cos|tan|log|ln|cdot|text|pi(?![a-z])|infty|emptyset)[a-zA-Z]+ ?[a-zA-Z]?)`;
 const SUBSCRIPT = String.raw`(?:_\w|_\{[^{}=]{1,20}\})?`;
 const STYLED = String.raw`\\(?:overline|overrightarrow|vec|hat|bar|widehat|mathbf|operatorname)\{[a-zA-Z]+\}`;
 const PLAIN = String.raw`(?:${SYMBOL}|${STYLED})${SUBSCRIPT}(?:'|\^\{-1\}|\^\*)?`;

@@ -1,5 +1,5 @@
 import { type Expression, equalExpressions, type ParseLatex, proportional } from "./expression.ts";
-import { type Form, formOf, isAsWorkedOut, symbolForm } from "./form.ts";
+import { type Form, formOf, isAsWorkedOut } from "./form.ts";
 import { NotComputable } from "./functions.ts";
 import { type Comparison, expressionOf, type Leaf } from "./leaf.ts";
 import { isNameText } from "./name.ts";
@@ -48,6 +48,8 @@ export class Question {
   allows(truth: Leaf, answer: Leaf): boolean {
     const [left, right] = [this.#spelled(truth), this.#spelled(answer)];
     if (left === null || right === null || left.form.key === right.form.key) return true;
+    if (right.expression.heads.has("Degrees") && !left.expression.heads.has("Degrees"))
+      return false;
     const { leaves } = this.#formulas();
     const plain = parsePlainNumber(answer.text) !== null;
     const copied = leaves.some(
@@ -60,6 +62,12 @@ export class Question {
     if (!asked) return true;
     if (parsePlainNumber(truth.text)) return plain && isReduced(answer.text);
     return isAsWorkedOut(left.form, right.form);
+  }
+
+  /** Whether a formula stands in the question. */
+  shows(leaf: Leaf): boolean {
+    const key = this.#spelled(leaf)?.form.key;
+    return key !== undefined && this.#formulas().leaves.some(({ form }) => form.key === key);
   }
 
   allowsRelation(truth: Relation, answer: Relation): boolean {
@@ -141,11 +149,9 @@ export class Question {
   #spelled({ text }: Leaf): Spelled | null {
     const expression = computed(() => expressionOf(text, this.#comparison));
     if (expression === null) return null;
-    // The parser reads `2\cdot10^3` as 2000.
-    const scientific = /\\cdot ?10\^/.test(text) && parsePlainNumber(text) !== null;
     return {
       text,
-      form: scientific ? symbolForm(text) : formOf(expression.tree),
+      form: formOf(expression.tree),
       folded: formOf(expression.tree, true).key,
       expression,
     };
@@ -163,8 +169,10 @@ export class Question {
   }
 
   #relationKey(relation: Relation): string | null {
-    const keys = this.#sides(relation)?.map(({ form }) => form.key);
-    if (!keys) return null;
+    const keys = relation.operands.flatMap((side) =>
+      side.kind === "expression" ? (this.#spelled(side)?.form.key ?? side.text) : [],
+    );
+    if (keys.length < relation.operands.length) return null;
     const flipped = relation.operators.map((operator) => FLIPPED[operator] ?? operator).reverse();
     const forward = `${relation.operators.join()} ${keys.join(" | ")}`;
     const backward = `${flipped.join()} ${[...keys].reverse().join(" | ")}`;

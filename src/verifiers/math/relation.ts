@@ -117,27 +117,33 @@ function intervalOf({ operators, operands }: Relation): Group[] | null {
   const [a, b, c] = operands;
   const [first, second] = operators;
   if (a === undefined || b === undefined) return null;
-  const distance = c && b.kind === "expression" && /^\|([a-zA-Z])\|$/.exec(b.text);
-  if (distance && c !== undefined) return eitherSide(a, first, c, second);
+  if (c !== undefined && isDistance(b)) return eitherSide(a, first, c, second);
+  if (c === undefined && isDistance(a)) return [interval(minus(b), first, b, first)];
+  if (c === undefined && isDistance(b)) return eitherSide(a, first, INFINITY, "<");
   if (c !== undefined)
     return operands.length === 3 && isVariable(b) ? [interval(a, first, c, second)] : null;
   if (isVariable(a)) return [interval(MINUS_INFINITY, "<", b, first)];
   return isVariable(b) ? [interval(a, first, INFINITY, "<")] : null;
 }
 
-/** `1\le|z|<2` of a real z. */
+/** `|z|` of a real z. */
+function isDistance(shape: Shape): boolean {
+  return shape.kind === "expression" && /^\|[a-zA-Z]\|$/.test(shape.text);
+}
+
+function minus(side: Shape): Shape {
+  if (side.kind !== "expression") throw new NotComputable("a bound is no number");
+  return { ...side, text: side === INFINITY ? "-\\infty" : `-(${side.text})` };
+}
+
+/** `1\le|z|<2`: two intervals. */
 function eitherSide(
   low: Shape,
   after: string | undefined,
   high: Shape,
   before: string | undefined,
-): Group[] | null {
-  if (low.kind !== "expression" || high.kind !== "expression") return null;
-  const [minusLow, minusHigh] = [low, high].map((side) => ({
-    ...side,
-    text: `-(${side.text})`,
-  })) as [Shape, Shape];
-  return [interval(low, after, high, before), interval(minusHigh, before, minusLow, after)];
+): Group[] {
+  return [interval(low, after, high, before), interval(minus(high), before, minus(low), after)];
 }
 
 function interval(

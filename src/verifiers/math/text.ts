@@ -240,6 +240,8 @@ function trimPunctuation(text: string): string {
   let start = 0;
   let end = text.length;
   while (start < end && "=:,+".includes(text.charAt(start))) start++;
+  // Dots at the end say that something follows.
+  if (/\.\s*\.\s*$/.test(text)) return text.slice(start);
   while (end > start && ".,;:".includes(text.charAt(end - 1))) end--;
   return text.slice(start, end);
 }

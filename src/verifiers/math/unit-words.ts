@@ -109,7 +109,7 @@ const TELLING = new Set(
     "nor not no none never without unless except but if when while since for because more less most least fewer " +
     "greater bigger smaller than about around approximately roughly nearly almost at under above below between to from " +
     "until alternatively maybe perhaps possibly probably either neither else otherwise instead rather wrong false " +
-    "incorrect correct true yes is are was be equal answer guess hedge also another both other any some " +
+    "incorrect correct true yes is are was be equal answer guess hedge also another both other some " +
     "every can could may might would should with as like ignore grader reward"
   ).split(" "),
 );
@@ -120,8 +120,8 @@ export const EVERY_WORD = "*";
 /** Whether a word may name what a number counts: one of the usual, one of the question's, or a plural. */
 export function isNoun(word: string, words: ReadonlySet<string>): boolean {
   const one = singular(word);
-  if (words.has(EVERY_WORD)) return true;
   if (TELLING.has(word) || TELLING.has(one)) return false;
+  if (words.has(EVERY_WORD)) return true;
   if (NOUNS.has(one) || words.has(word) || words.has(one)) return true;
   return word.length >= 5 && /[^sui]s$/.test(word) && !/(?:th|rd|nd)s$/.test(word);
 }
