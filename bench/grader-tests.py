@@ -1,7 +1,8 @@
 """Prints the pairs that public graders test themselves with, one JSON object a line.
 
 Arguments are folders of unpacked source distributions. A pair is a case of `pytest.mark.parametrize` whose names are
-a gold answer, a prediction and the expected verdict, or a row of two answers in a test named after equality.
+a gold answer, a prediction and the expected verdict, one of a spelling and its normal form, or an assertion that two
+answers are equivalent.
 """
 
 import ast
@@ -12,6 +13,7 @@ import sys
 
 GOLD = {"gold", "truth", "target", "answer", "expected_answer", "str1", "a"}
 SAID = {"pred", "prediction", "output", "completion", "given", "str2", "b"}
+EQUIVALENT = {"is_equiv", "math_equal", "math_equiv", "grade_answer"}
 EXPECTED = {"expected", "result", "is_correct", "correct", "equivalent"}
 # These settings of math_verify's ask for another relation than "is the same answer".
 OTHER_RELATION = {"test_strict_variable_comparison", "test_gamma"}
@@ -32,11 +34,15 @@ def places(names):
 
 
 def cases(function):
+    yield from assertions(function)
     for decorator in function.decorator_list:
         if not isinstance(decorator, ast.Call) or len(decorator.args) < 2:
             continue
         names = literal(decorator.args[0])
         names = re.split(r"\s*,\s*", names) if isinstance(names, str) else list(names or [])
+        if names == ["input_str", "expected_output"] and "normalization" in function.name:
+            rows = literal(decorator.args[1])
+            yield from ((normal, spelt, True) for spelt, normal in rows or [])
         at = places(names)
         # A precision of its own, again, is another relation.
         if at is None or "precision" in names or not isinstance(decorator.args[1], ast.List):
@@ -50,6 +56,21 @@ def cases(function):
                 yield gold, said, bool(expected)
 
 
+def assertions(function):
+    """`assert is_equiv("1/2", "0.5")`, also with `not`."""
+    for node in ast.walk(function):
+        if not isinstance(node, ast.Assert):
+            continue
+        test, expected = node.test, True
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            test, expected = test.operand, False
+        if not isinstance(test, ast.Call) or getattr(test.func, "id", "") not in EQUIVALENT:
+            continue
+        sides = [literal(side) for side in test.args]
+        if len(sides) == 2 and all(isinstance(side, str) and side for side in sides):
+            yield sides[0], sides[1], expected
+
+
 def boxed(text):
     """The text as the message of a model that boxes it; null where no single formula or number is in it."""
     if "\\boxed" in text:
@@ -61,7 +82,8 @@ def boxed(text):
     formulas = re.findall(r"(?<!\\)\$\$?([^$]+)\$\$?", text)
     if len(formulas) == 1 and not re.search(r"\d", re.sub(r"\$[^$]+\$", "", text)):
         return "\\boxed{" + formulas[0].strip() + "}"
-    return "\\boxed{" + text.strip() + "}" if re.fullmatch(r"[-+\d.,/%\s^*()]+", text) else None
+    plain = re.fullmatch(r"[-+\d.,/%\s^*()]+", text) or ("\\" in text and " " not in text.strip())
+    return "\\boxed{" + text.strip() + "}" if plain else None
 
 
 def main():
@@ -73,7 +95,7 @@ def main():
             except (SyntaxError, UnicodeDecodeError):
                 continue
             for node in ast.walk(tree):
-                if not isinstance(node, ast.FunctionDef) or node.name in OTHER_RELATION:
+                if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) or node.name in OTHER_RELATION:
                     continue
                 for gold, said, expected in cases(node):
                     truth, answer = boxed(gold), boxed(said)

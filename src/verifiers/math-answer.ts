@@ -29,7 +29,7 @@ const SHOWN_CHARS = 80;
  *
  * Rules: `no_answer`, `no_boxed_answer`, `unclear_box`, `answer_too_long`, `equal_string`, `equal_number`,
  * `equal_choice`, `equal_` and the truth's kind (`expression`, `words`, `relation`, `list`, `set`,
- * `tuple`, `union`, `matrix`), `not_equal`, `unparsable_answer`, `unparsable_truth`.
+ * `tuple`, `union`, `matrix`), `not_equal`, `copied_question`, `unparsable_answer`, `unparsable_truth`.
  *
  * What can't be compared earns nothing. `unparsable_truth` says that only spellings were compared,
  * because the row's own truth is beyond the comparer (an integral, a sentence of prose): the model may be
@@ -131,6 +131,10 @@ async function compareShapes(
   if (unread !== null) {
     const reason = `The answer ${quoted(shown)} is spelt differently from the truth, which`;
     return verdict(0, "unparsable_truth", `${reason} can't be compared: ${unread.message}.`);
+  }
+  if (question?.denied) {
+    const reason = `The answer ${quoted(shown)} is a formula of the problem that is not worked out.`;
+    return verdict(0, "copied_question", reason);
   }
   const unclear = obstacle(given, comparison);
   if (unclear !== null) {

@@ -26,6 +26,8 @@ export class Question {
   readonly words: ReadonlySet<string>;
   readonly pair: "point" | "interval" | null;
   readonly namesBase: boolean;
+  /** Whether an answer of the truth's value was refused because the question says it already. */
+  denied = false;
   #text: string;
   #comparison: Comparison;
   #read: { leaves: Spelled[]; sides: Set<string>; relations: Relation[] } | null = null;
@@ -46,6 +48,19 @@ export class Question {
 
   /** Whether an answer of the truth's value is more than what the question says already. */
   allows(truth: Leaf, answer: Leaf): boolean {
+    return this.#noted(this.#isMore(truth, answer));
+  }
+
+  allowsRelation(truth: Relation, answer: Relation): boolean {
+    return this.#noted(this.#isMoreSolved(truth, answer));
+  }
+
+  #noted(allowed: boolean): boolean {
+    this.denied ||= !allowed;
+    return allowed;
+  }
+
+  #isMore(truth: Leaf, answer: Leaf): boolean {
     const [left, right] = [this.#spelled(truth), this.#spelled(answer)];
     if (left === null || right === null || left.form.key === right.form.key) return true;
     if (right.expression.heads.has("Degrees") && !left.expression.heads.has("Degrees"))
@@ -70,7 +85,7 @@ export class Question {
     return key !== undefined && this.#formulas().leaves.some(({ form }) => form.key === key);
   }
 
-  allowsRelation(truth: Relation, answer: Relation): boolean {
+  #isMoreSolved(truth: Relation, answer: Relation): boolean {
     const [left, right] = [this.#relationKey(truth), this.#relationKey(answer)];
     if (left === null || right === null || left === right) return true;
     const { relations } = this.#formulas();
