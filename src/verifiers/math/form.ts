@@ -99,7 +99,9 @@ function described(head: string, parts: Form[]): { key: string; size: number } {
 }
 
 function negated(form: Form, folded: boolean): Form {
-  if (form.kind === "number") return fromRational(rational(-form.value.n, form.value.d));
+  if (form.kind === "number" && (folded || form.value.n >= 0n)) {
+    return fromRational(rational(-form.value.n, form.value.d));
+  }
   if (form.kind === "product") return product(withSign(form.parts), folded);
   if (form.kind === "call" && form.head === "Fraction") {
     const [top, ...below] = form.parts as [Form, ...Form[]];
@@ -250,6 +252,26 @@ function towers(form: Form): number {
   return form.parts.reduce((total, part) => total + towers(part), own);
 }
 
+function roots(form: Form): number {
+  if (form.kind === "number" || form.kind === "symbol") return 0;
+  if (form.kind === "power") return roots(form.base) + roots(form.exponent);
+  const own = form.kind === "call" && ROOTS.has(form.head) ? 1 : 0;
+  return form.parts.reduce((total, part) => total + roots(part), own);
+}
+
+/** Whether a form is numbers alone, still to be added up or multiplied: `3+4`, `48/2+48`. A power is a closed form. */
+export function isLeftToAdd(form: Form): boolean {
+  return form.kind !== "number" && isRational(form);
+}
+
+function isRational(form: Form): boolean {
+  if (form.kind === "number") return true;
+  if (form.kind === "sum" || form.kind === "product") return form.parts.every(isRational);
+  return (
+    form.kind === "call" && /^(?:Fraction|Inverse)$/.test(form.head) && form.parts.every(isRational)
+  );
+}
+
 function isPower(form: Form): boolean {
   return form.kind === "power" || (form.kind === "call" && ROOTS.has(form.head));
 }
@@ -275,7 +297,7 @@ export function isAsWorkedOut(truth: Form, answer: Form): boolean {
   const allowed = callsOf(truth);
   for (const head of callsOf(answer)) if (!allowed.has(head) && !ARITHMETIC.has(head)) return false;
   if (divides(answer) && !divides(truth)) return false;
-  if (towers(answer) > towers(truth)) return false;
+  if (towers(answer) > towers(truth) || roots(answer) > roots(truth)) return false;
   if (answer.size > 2 * truth.size + 4) return false;
   const simple = truth.kind === "sum" || truth.size <= answer.size;
   if (isExpanded(truth) && simple && !isExpanded(answer)) return false;

@@ -1,5 +1,5 @@
 import { type Expression, equalExpressions, type ParseLatex, proportional } from "./expression.ts";
-import { type Form, formOf, isAsWorkedOut } from "./form.ts";
+import { type Form, formOf, isAsWorkedOut, isLeftToAdd } from "./form.ts";
 import { NotComputable } from "./functions.ts";
 import { type Comparison, expressionOf, type Leaf } from "./leaf.ts";
 import { isNameText } from "./name.ts";
@@ -67,6 +67,7 @@ export class Question {
       return false;
     const { leaves } = this.#formulas();
     const plain = parsePlainNumber(answer.text) !== null;
+    if (!plain && parsePlainNumber(truth.text) && isLeftToAdd(right.form)) return false;
     const copied = leaves.some(
       ({ form, folded }) => form.key === right.form.key || (!plain && folded === right.folded),
     );

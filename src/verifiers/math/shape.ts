@@ -25,7 +25,8 @@ const SEMICOLON = new Set([";"]);
 
 /** In `p=5,q=2;p=7,q=2` semicolons part what commas belong to. */
 function separatorsOf(text: string): Set<string>[] {
-  return /=.*,.*=.*;|;.*=.*,.*=/.test(text) ? [SEMICOLON, COMMA] : [COMMA];
+  const grouped = (part: string) => part.includes(",") && part.split("=").length > 2;
+  return text.includes(";") && text.split(";").some(grouped) ? [SEMICOLON, COMMA] : [COMMA];
 }
 
 const UNION = new Set(["\\cup"]);

@@ -41,6 +41,9 @@ const UNICODE_CHARS = new RegExp(`[${Object.keys(UNICODE).join("")}]`, "gu");
 const ESCAPED_TWICE =
   /\\\\(?=(?:[dtc]?frac|left|right|leq?|geq?|neq?|sqrt|pi|infty|cup|text|cdot|times|in|boxed|pm|%|\$)(?![a-z]))/g;
 
+/** `√12` is the root of twelve, whereas `\sqrt12` is that of one, times two. */
+const ROOT_SIGN: Rule = [/√\s*(\d+)/g, "\\sqrt{$1}"];
+
 /** A dollar sign before an amount is a unit; the others enclose formulas. */
 const MONEY: Rule[] = [
   [/\\text\{\s*\\?\$\s*\}/g, "\\$"],
@@ -190,7 +193,10 @@ const NUMBERS: Rule[] = [
  */
 export function normalise(raw: string): string {
   const single = raw.includes("\\begin") ? raw : raw.replace(ESCAPED_TWICE, "\\");
-  const plain = single.replace(UNICODE_CHARS, (char) => UNICODE[char] ?? char);
+  const plain = applied(single, [ROOT_SIGN]).replace(
+    UNICODE_CHARS,
+    (char) => UNICODE[char] ?? char,
+  );
   const written = applied(paired(plain), [...MONEY, ...GROUPS]);
   const text = wrapWords(applied(setWords(groupDigits(applied(written, TYPESETTING))), WORDS));
   return trimPunctuation(squeeze(braceRoots(applied(text, [...SYNONYMS, ...NUMBERS]))));
