@@ -3,7 +3,7 @@ import { gradeMathAnswer } from "../../src/verifiers/math-answer.ts";
 import { randomFrom } from "../support/random.ts";
 import { drawCase, drawFrom, type MathCase } from "./math-cases.ts";
 
-const CASES = Number(process.env.ROLLOUTD_TEST_MATH ?? 3_000);
+const CASES = Number(process.env.ROLLOUTD_TEST_MATH ?? 1_500);
 const SEED = Number(process.env.ROLLOUTD_TEST_SEED ?? Date.now() % 2 ** 31);
 const SHOWN = 40;
 
