@@ -4,7 +4,7 @@ import { drawFrom } from "../test/verifiers/math-cases.ts";
 import { copiesOf } from "../test/verifiers/math-questions.ts";
 import { print, round } from "./line.ts";
 
-const PROBLEMS = 5_000;
+const PROBLEMS = 1_000;
 const SEED = 20_260_101;
 const MAX_SHARE = 0.01;
 
