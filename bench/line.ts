@@ -3,8 +3,12 @@ export type BenchLine = {
   bench: string;
   case: string;
   n: number;
-  p50: number;
-  p99: number;
+  p50?: number;
+  p99?: number;
+  /** Of verdicts, or of problems. */
+  precision?: number;
+  recall?: number;
+  share?: number;
   /** Where a target is of the mean. */
   mean?: number;
   unit: string;

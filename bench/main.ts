@@ -116,7 +116,7 @@ const BENCHES: Record<string, { question: string; run(): Promise<void> }> = {
   },
   "verify-math": {
     question:
-      "what does a verdict on a boxed answer cost, beside math_verify, and on hostile ones?",
+      "what does a verdict on a boxed answer cost, how often is it right, beside math_verify, and do questions answer themselves?",
     run: verifyMath,
   },
   "llm-turn": {

@@ -4,6 +4,8 @@ import { join } from "node:path";
 import { gradeMathAnswer } from "../src/verifiers/math-answer.ts";
 import { HOSTILE } from "../test/verifiers/hostile-answers.ts";
 import { percentile, print, round } from "./line.ts";
+import { judgedPairs } from "./math-graders.ts";
+import { questionCopies } from "./question-copies.ts";
 
 const PAIRS = join(import.meta.dir, "../test/verifiers/math-verify.jsonl");
 const TARGET_RATIO = 0.1;
@@ -30,8 +32,37 @@ for pair in pairs:
 print(json.dumps(times))
 `;
 
-/** The cost of a verdict on the recorded pairs, beside math_verify on the same pairs in the same run. */
+/** Judges messages against truths, both as texts with a box, as math_verify's own tests do. */
+const JUDGE = `
+import json, sys
+from math_verify import parse, verify
+from math_verify.parser import ExprExtractionConfig, LatexExtractionConfig
+latex = LatexExtractionConfig(boxed_match_priority=0)
+def grade(pair):
+    gold = parse(pair["truth"], extraction_config=[latex], raise_on_error=False)
+    said = parse(pair["answer"], extraction_config=[ExprExtractionConfig(), latex], raise_on_error=False)
+    return bool(verify(gold, said, raise_on_error=False))
+print(json.dumps([grade(json.loads(line)) for line in open(sys.argv[1], encoding="utf-8")]))
+`;
+
+/**
+ * The cost of a verdict on the recorded pairs, and precision and recall on public graders' own, both beside math_verify
+ * on the same pairs in the same run; then the share of questions that a copy of themselves answers.
+ */
 export async function verifyMath(): Promise<void> {
+  const python = rivalPython();
+  try {
+    await speed(python.path);
+    await judgedPairs(python.path, run, (pairs) =>
+      JSON.parse(run([python.path, "-c", JUDGE, pairs])),
+    );
+  } finally {
+    python.remove();
+  }
+  await questionCopies();
+}
+
+async function speed(python: string): Promise<void> {
   const pairs: { truth: string; answer: string }[] = readFileSync(PAIRS, "utf8")
     .trimEnd()
     .split("\n")
@@ -41,7 +72,7 @@ export async function verifyMath(): Promise<void> {
   for (const { truth, answer } of pairs.slice(0, 20)) await grade(truth, answer);
   const ours = [];
   for (const { truth, answer } of pairs) ours.push(await timed(() => grade(truth, answer)));
-  const theirs = rival();
+  const theirs: number[] = JSON.parse(run([python, "-c", RIVAL, PAIRS]));
   const p50 = percentile(ours, 0.5);
   const ratio = round(p50 / percentile(theirs, 0.5));
   print({
@@ -79,32 +110,17 @@ async function timed(action: () => Promise<unknown>): Promise<number> {
   return performance.now() - startMs;
 }
 
-/** With the Python of `MATH_VERIFY_PYTHON`, or one that gets math-verify from PyPI for this run. */
-function rival(): number[] {
+/** The Python of `MATH_VERIFY_PYTHON`, or one that gets math-verify from PyPI for this run. */
+function rivalPython(): { path: string; remove: () => void } {
   const given = process.env.MATH_VERIFY_PYTHON;
-  if (given) return measured(given);
+  if (given) return { path: given, remove: () => {} };
   const dir = mkdtempSync(join(tmpdir(), "rolloutd-bench-"));
-  try {
-    console.error("bench: fetching math-verify 0.9.0 from PyPI (MATH_VERIFY_PYTHON names another)");
-    const python = join(dir, "bin/python");
-    run(["python3", "-m", "venv", dir]);
-    run([
-      python,
-      "-m",
-      "pip",
-      "-q",
-      "install",
-      "math-verify==0.9.0",
-      "antlr4-python3-runtime==4.13.2",
-    ]);
-    return measured(python);
-  } finally {
-    rmSync(dir, { recursive: true, force: true });
-  }
-}
-
-function measured(python: string): number[] {
-  return JSON.parse(run([python, "-c", RIVAL, PAIRS]));
+  console.error("bench: fetching math-verify 0.9.0 from PyPI (MATH_VERIFY_PYTHON names another)");
+  const path = join(dir, "bin/python");
+  run(["python3", "-m", "venv", dir]);
+  const wanted = ["math-verify==0.9.0", "antlr4-python3-runtime==4.13.2"];
+  run([path, "-m", "pip", "-q", "install", ...wanted]);
+  return { path, remove: () => rmSync(dir, { recursive: true, force: true }) };
 }
 
 function run(argv: string[]): string {

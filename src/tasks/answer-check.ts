@@ -121,7 +121,7 @@ export async function checkAnswer(
   const { question, reference } = check;
   const boxed = lastBoxed(said);
   if (boxed !== null) {
-    const plain = await gradeMathAnswer(said, [reference]);
+    const plain = await gradeMathAnswer(said, [reference], question);
     if (plain.reward === 1) return plain;
   }
   if (judge === null) throw new ServiceError("judge_failed", "no judge is set on this server");

@@ -7,38 +7,45 @@ const BOX_COMMANDS = ["\\boxed", "\\fbox"];
  * Takes time linear in the length of the text, whatever it holds.
  */
 export function lastBoxed(text: string): string | null {
-  const start = endOfLastBoxCommand(text);
-  if (start === null) return null;
-  let at = start;
+  const command = lastBoxCommand(text);
+  if (command === null) return null;
+  let at = command.end;
   while (isBlank(text[at])) at++;
-  return text[at] === "{" ? bracedContent(text, at) : bareContent(text, at);
+  if (text[at] !== "{") return bareContent(text, at);
+  return bracedContent(text, at)?.content.trim() ?? null;
 }
 
-/** Where the argument of the last box command begins. `\boxedfoo` is another command. */
-function endOfLastBoxCommand(text: string): number | null {
+/** Where the last box command stands. `\boxedfoo` is another command. */
+export function lastBoxCommand(text: string): { start: number; end: number } | null {
+  let start = -1;
   let end = -1;
   for (const command of BOX_COMMANDS) {
     let at = text.lastIndexOf(command);
     while (at >= 0) {
       const after = at + command.length;
       if (!/[a-zA-Z]/.test(text[after] ?? "")) {
-        end = Math.max(end, after);
+        if (after > end) [start, end] = [at, after];
         break;
       }
       at = at === 0 ? -1 : text.lastIndexOf(command, at - 1);
     }
   }
-  return end < 0 ? null : end;
+  return end < 0 ? null : { start, end };
 }
 
-/** Escaped braces (`\{`) are set braces, not groups, so they are not counted. */
-function bracedContent(text: string, open: number): string | null {
+/**
+ * What the braces at `open` hold, and the place behind them. Escaped braces (`\{`) are set braces, not groups, so they
+ * are not counted.
+ */
+export function bracedContent(text: string, open: number): { content: string; end: number } | null {
   let depth = 0;
   for (let at = open; at < text.length; at++) {
     const char = text[at];
     if (char === "\\") at++;
     else if (char === "{") depth++;
-    else if (char === "}" && --depth === 0) return text.slice(open + 1, at).trim();
+    else if (char === "}" && --depth === 0) {
+      return { content: text.slice(open + 1, at), end: at + 1 };
+    }
   }
   return null;
 }

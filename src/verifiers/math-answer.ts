@@ -1,12 +1,17 @@
+import { afterThinking } from "./after-thinking.ts";
 import { lastBoxed } from "./boxed.ts";
+import { boxedAnswer } from "./boxed-answer.ts";
 import { choiceOf } from "./math/choice.ts";
 import { equalShapes } from "./math/compare.ts";
 import { latexParser } from "./math/expression.ts";
 import { NotComputable } from "./math/functions.ts";
 import { type Comparison, requireComputable } from "./math/leaf.ts";
 import { equalNumbers, parsePlainNumber } from "./math/number.ts";
+import { Question } from "./math/question.ts";
 import { leavesOf, type Shape, shapeOf } from "./math/shape.ts";
 import { MAX_ANSWER_CHARS, normalise } from "./math/text.ts";
+import type { Words } from "./math/unit.ts";
+import { EVERY_WORD } from "./math/unit-words.ts";
 import type { Verdict } from "./verdict.ts";
 
 /** Far above what an honest comparison takes, and some tens of milliseconds at most. */
@@ -18,30 +23,38 @@ const MAX_STEPS_TO_EXPLAIN = 2_000;
 const SHOWN_CHARS = 80;
 
 /**
- * Grades the text that the model finished with: the content of its last `\boxed{…}` against the accepted
+ * Grades the text that the model finished with: the boxes that it ends with, behind its reasoning, against the accepted
  * truths, any of which counts. Reward 1 or 0; equal inputs get equal verdicts, since work is counted in
- * steps and not in time.
+ * steps and not in time. Everything in the box is read, or the answer earns nothing.
  *
- * Rules: `no_answer`, `no_boxed_answer`, `answer_too_long`, `equal_string`, `equal_number`,
+ * Rules: `no_answer`, `no_boxed_answer`, `unclear_box`, `answer_too_long`, `equal_string`, `equal_number`,
  * `equal_choice`, `equal_` and the truth's kind (`expression`, `words`, `relation`, `list`, `set`,
- * `tuple`, `union`, `matrix`), `not_equal`, `unparsable_answer`, `unparsable_truth`.
+ * `tuple`, `union`, `matrix`), `not_equal`, `copied_question`, `unparsable_answer`, `unparsable_truth`.
  *
  * What can't be compared earns nothing. `unparsable_truth` says that only spellings were compared,
  * because the row's own truth is beyond the comparer (an integral, a sentence of prose): the model may be
  * right, so whoever keeps the data set should count that rule and mend or drop those rows.
  *
- * Shapes: `truths` holds at least one text, each bare or within its own `\boxed{}`.
+ * @param truths at least one text, each bare or within its own `\boxed{}`
+ * @param problem the text that the model was asked: what stands in it is no answer to it, unless the truth is spelt so
  */
-export async function gradeMathAnswer(answer: string | null, truths: string[]): Promise<Verdict> {
+export async function gradeMathAnswer(
+  answer: string | null,
+  truths: string[],
+  problem: string | null = null,
+): Promise<Verdict> {
   if (truths.length === 0) throw new Error("a math answer is graded against at least one truth");
   if (answer === null || answer.trim() === "") {
     return verdict(0, "no_answer", "The rollout ended without an answer.");
   }
-  const boxed = lastBoxed(answer);
-  if (boxed === null || boxed === "") {
+  const found = boxedAnswer(afterThinking(answer));
+  if (found === null) {
     return verdict(0, "no_boxed_answer", "The answer holds no complete \\boxed{}.");
   }
-  const accepted = truths.map((truth) => lastBoxed(truth) ?? truth);
+  if ("refused" in found)
+    return verdict(0, "unclear_box", `The answer counts for nothing: ${found.refused}.`);
+  const boxed = found.text;
+  const accepted = truths.map(acceptedText);
   if (accepted.some((truth) => truth.trim() === boxed)) return matched("equal_string", boxed);
   if (boxed.length > MAX_ANSWER_CHARS) {
     const reason = `The boxed answer has ${boxed.length} characters; at most ${MAX_ANSWER_CHARS} are compared.`;
@@ -49,45 +62,79 @@ export async function gradeMathAnswer(answer: string | null, truths: string[]): 
   }
   const given = normalise(boxed);
   const wanted = accepted.map((truth) => normalise(truth));
-  for (const truth of wanted) {
-    const rule = equalWithoutParser(truth, given);
-    if (rule !== null) return matched(rule, boxed);
+  for (const [at, truth] of wanted.entries()) {
+    const rule = equalWithoutParser(truth, given, problem !== null);
+    if (rule !== null || isSpeltAlike(accepted[at] as string, boxed))
+      return matched(rule ?? "equal_string", boxed);
   }
-  return compareShapes(wanted, given, boxed);
+  return compareShapes(wanted, given, boxed, problem);
 }
 
+function acceptedText(truth: string): string {
+  const found = lastBoxed(truth) === null ? null : boxedAnswer(truth);
+  return found && "text" in found ? found.text : truth;
+}
+
+/**
+ * Whether the answer is a truth with blanks between its items, written without them (`100,200` for `100, 200`), or has a
+ * decimal comma for its point.
+ */
+function isSpeltAlike(truth: string, answer: string): boolean {
+  const spaced = /,\s/.test(truth) && !/,\s/.test(answer);
+  if (spaced && truth.replace(/\s/g, "") === answer.replace(/\s/g, "")) return true;
+  const [a, b] = [truth, answer].map((text) => text.trim().replace(DECIMAL_COMMA, "$1$3.$2$4"));
+  return a === b && (a === truth.trim() || b === answer);
+}
+
+/** `1,22` and `0,111` group no thousands. With one digit behind the comma it is rather a list. */
+const DECIMAL_COMMA = /^(-?\d+),(\d{2}|\d{4,})$|^(-?0),(\d{2,})$/;
+
 /** The rules that need no parser, which decide most grades: the same spelling, number or choice. */
-function equalWithoutParser(truth: string, answer: string): string | null {
+function equalWithoutParser(truth: string, answer: string, asked: boolean): string | null {
   if (truth === answer && truth !== "") return "equal_string";
   const [left, right] = [parsePlainNumber(truth), parsePlainNumber(answer)];
-  if (left && right && equalNumbers(left, right)) return "equal_number";
+  if (!asked && left && right && equalNumbers(left, right)) return "equal_number";
   const choice = choiceOf(answer);
   if (choice === null) return null;
   if (choice.letter === choiceOf(truth)?.letter) return "equal_choice";
   return choice.content !== "" && choice.content === truth ? "equal_choice" : null;
 }
 
-async function compareShapes(truths: string[], answer: string, shown: string): Promise<Verdict> {
+async function compareShapes(
+  truths: string[],
+  answer: string,
+  shown: string,
+  problem: string | null,
+): Promise<Verdict> {
+  const parse = await latexParser();
+  const question = problem === null ? null : new Question(problem, parse);
   const comparison: Comparison = {
-    parse: await latexParser(),
+    parse,
     parsed: new Map(),
     budget: { steps: MAX_STEPS },
+    question,
+    pair: question?.pair ?? null,
   };
-  const given = attempt(() => shapeOf(answer));
+  const words: Words = new Set([...(question?.words ?? []), ...truths.flatMap(wordsOf)]);
+  const given = attempt(() => shapeOf(answer, words));
   let unread: NotComputable | null = null;
   for (const text of truths) {
-    const truth = attempt(() => shapeOf(text));
+    const truth = attempt(() => shapeOf(text, new Set([...words, EVERY_WORD])));
     const outcome = attempt(() => {
       if (truth instanceof NotComputable) throw truth;
       if (given instanceof NotComputable) throw given;
       return equalShapes(truth, given, comparison);
     });
-    if (outcome === true && "kind" in truth) return matched(`equal_${truth.kind}`, shown);
+    if (outcome === true && "kind" in truth) return matched(ruleOf(truth, answer), shown);
     if (outcome instanceof NotComputable) unread ??= obstacle(truth, comparison);
   }
   if (unread !== null) {
     const reason = `The answer ${quoted(shown)} is spelt differently from the truth, which`;
     return verdict(0, "unparsable_truth", `${reason} can't be compared: ${unread.message}.`);
+  }
+  if (question?.denied) {
+    const reason = `The answer ${quoted(shown)} is a formula of the problem that is not worked out.`;
+    return verdict(0, "copied_question", reason);
   }
   const unclear = obstacle(given, comparison);
   if (unclear !== null) {
@@ -96,6 +143,16 @@ async function compareShapes(truths: string[], answer: string, shown: string): P
   }
   const wanted = quoted(truths.join(" or "));
   return verdict(0, "not_equal", `The answer ${quoted(shown)} is not ${wanted}.`);
+}
+
+function wordsOf(text: string): string[] {
+  return text.toLowerCase().match(/(?<!\\)[a-z]{3,}/g) ?? [];
+}
+
+function ruleOf(truth: Shape, answer: string): string {
+  const numbers =
+    truth.kind === "expression" && parsePlainNumber(truth.text) && parsePlainNumber(answer);
+  return numbers ? "equal_number" : `equal_${truth.kind}`;
 }
 
 /** Why a shape can't be compared with anything but its own spelling, or null where it can. */

@@ -52,6 +52,7 @@ describe("one completion is scored", () => {
       expect.any(String),
     ]);
     expect(await verdictOf(MATH, says("\\boxed{3}"))).toEqual([0, "not_equal"]);
+    expect(await verdictOf(MATH, says("\\boxed{1+1}"))).toEqual([0, "copied_question"]);
   });
 
   test("as instructions that were followed", async () => {

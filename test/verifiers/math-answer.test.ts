@@ -41,7 +41,9 @@ describe("the rule says how a verdict came about", () => {
     ],
     ["not_equal", box("6"), "5"],
     ["not_equal", box("\\begin{pmatrix}1\\\\2\\end{pmatrix}"), "5"],
+    ["unclear_box", "$-\\boxed{5}$ is not \\boxed{5}", "5"],
     ["unparsable_answer", box("5 \\heartsuit"), "5"],
+    ["unparsable_answer", box("5 plus seven"), "5"],
     ["unparsable_truth", box("5"), "\\int_0^1 f(x)\\,dx"],
   ];
   test.each(cases)("%s for %s against %s", async (rule, answer, truth) => {
@@ -78,10 +80,99 @@ test("a grade without truths is a mistake of the caller", async () => {
   await expect(gradeMathAnswer(box("5"), [])).rejects.toThrow("at least one truth");
 });
 
+describe("a formula of the question", () => {
+  const earns: [problem: string, truth: string, answer: string][] = [
+    ["What is larger, $3$ or $5$?", "5", "5"],
+    ["Compute $2 + 3$.", "5", "5.0"],
+    ["Compute $2 + 3$.", "5", "2+3=5"],
+    ["Compute $\\frac{1}{4}+\\frac{1}{4}$.", "\\frac{1}{2}", "0.5"],
+    ["Expand $(x+1)^2$.", "x^2+2x+1", "1+2x+x^2"],
+    ["Factor $x^2-5x+6$.", "(x-2)(x-3)", "(x-3)(x-2)"],
+    ["Solve $2x=8$.", "x=4", "4"],
+    ["Solve $2x<8$.", "x<4", "(-\\infty,4)"],
+    ["Simplify $\\sqrt{8}$.", "2\\sqrt{2}", "\\sqrt{2}\\cdot 2"],
+    ["If $x+y=3$, find $2x+2y$.", "6", "2x+2y=6"],
+    ["What is the area in square centimeters?", "10", "10\\text{ cm}^2"],
+    ["What percent is $3$ of $6$?", "50", "50\\%"],
+    ["How many wombats are there?", "12", "12\\text{ wombats}"],
+    ["Solve $|x|<3$. Give an interval.", "(-3,3)", "-3<x<3"],
+  ];
+  test.each(earns)("%s: %s is answered by %s", async (problem, truth, answer) => {
+    expect(await gradeMathAnswer(box(answer), [truth], problem)).toMatchObject({ reward: 1 });
+  });
+
+  const copies: [problem: string, truth: string, answer: string][] = [
+    ["Compute $2 + 3$.", "5", "2+3"],
+    ["Compute $2 + 3$.", "5", "3+2"],
+    ["Compute $2 + 3$.", "5", "x=2+3"],
+    ["Compute $2 + 3$.", "5", "1\\cdot(2+3)"],
+    ["Compute 2 + 3.", "5", "2+3"],
+    ["Write $0.25$ as a fraction.", "\\frac{1}{4}", "0.25"],
+    ["Reduce $\\frac{24}{36}$.", "\\frac{2}{3}", "\\frac{24}{36}"],
+    ["Reduce $\\frac{24}{36}$.", "\\frac{2}{3}", "\\frac{12}{18}"],
+    ["Expand $(x+1)^2$.", "x^2+2x+1", "(x+1)^2"],
+    ["Expand $(x+1)^2$.", "x^2+2x+1", "(x+1)(x+1)"],
+    ["Expand $(x+1)^2$.", "x^2+2x+1", "x(x+2)+1"],
+    ["Factor $x^2-5x+6$.", "(x-2)(x-3)", "6-5x+x^2"],
+    ["Factor $x^3-x$.", "x(x-1)(x+1)", "x(x^2-1)"],
+    ["Solve $2x=8$.", "x=4", "2x=8"],
+    ["Solve $2x=8$.", "x=4", "8=2x"],
+    ["Solve $2x<8$.", "x<4", "2x<8"],
+    ["Solve $2x<8$.", "(-\\infty,4)", "2x<8"],
+    ["Simplify $\\sqrt{8}$.", "2\\sqrt{2}", "\\sqrt{8}"],
+    ["Evaluate $\\log_2 8$.", "3", "\\log_2 8"],
+    ["Evaluate $\\sin 30^\\circ$.", "\\frac{1}{2}", "\\cos 60^\\circ"],
+    ["Write $2x-y+1=0$ as $y=mx+b$.", "y=2x+1", "2x-y+1=0"],
+    ["Given $AB=2$, find $AD$.", "2", "AB=2"],
+    ["How many cents is this?", "40", "\\$40"],
+    ["What is the area in m²?", "10", "10\\text{ m}^3\\text{ kg}"],
+    ["How many apples are there?", "50", "50\\%"],
+    ["Find the coordinates of the point $P$.", "(1,2)", "1<x<2"],
+    ["Find the interval of convergence.", "(1,2)", "x=1,y=2"],
+  ];
+  test.each(copies)("%s: %s is not answered by %s", async (problem, truth, answer) => {
+    expect(await gradeMathAnswer(box(answer), [truth], problem)).toMatchObject({ reward: 0 });
+  });
+});
+
+describe("the box that counts", () => {
+  const messages: [reward: 0 | 1, message: string][] = [
+    [1, "**\\boxed{6}**"],
+    [1, "- \\boxed{6}"],
+    [1, "$$x = \\boxed{6}$$"],
+    [1, "\\boxed{x=\\boxed{6}}"],
+    [1, "First \\boxed{5}. Then I get\n\n\\boxed{6}"],
+    [1, "<think>\\boxed{5}</think> \\boxed{6}"],
+    [1, "So \\boxed{6}. Let me repeat: \\boxed{6}"],
+    [0, "<think>\\boxed{6}"],
+    [0, "<think>\\boxed{6}</think> I do not know."],
+    [0, "<reasoning>\\boxed{6}</reasoning>"],
+    [0, "\\boxed{5} <think>\\boxed{6}"],
+    [0, "\\boxed{5} or \\boxed{6}"],
+    [0, "\\boxed{5}, alternatively \\boxed{6}"],
+    [0, "\\boxed{5}. Alternatively, \\boxed{6}"],
+    [0, "\\boxed{5}\n\\boxed{6}"],
+    [0, "The answer is not \\boxed{6}"],
+    [0, "$x=-\\boxed{6}$"],
+    [0, "$\\boxed{6}^2$"],
+    [0, "\\boxed{6} or 7"],
+    [0, "\\boxed{5 \\boxed{6}}"],
+  ];
+  test.each(messages)("earns %d in %s", async (reward, message) => {
+    expect(await gradeMathAnswer(message, ["6"])).toMatchObject({ reward });
+  });
+
+  test("may be several that make one list", async () => {
+    const message = "The roots are $\\boxed{1}$ and $\\boxed{2}$.";
+    expect(await gradeMathAnswer(message, ["1, 2"])).toMatchObject({ reward: 1 });
+  });
+});
+
 describe("a hostile answer ends soon and earns nothing", () => {
   test.each(HOSTILE)("%s", async (_name, answer) => {
     const start = performance.now();
-    expect(await gradeMathAnswer(box(answer), ["x+5"])).toMatchObject({ reward: 0 });
+    const problem = `What is $${answer.slice(0, 500)}$?`;
+    expect(await gradeMathAnswer(box(answer), ["x+5"], problem)).toMatchObject({ reward: 0 });
     expect(performance.now() - start).toBeLessThan(2_000);
   });
 });

@@ -1,5 +1,6 @@
 import { PYTHON_START_TIMEOUT_MS } from "../../agent/ipython-tool.ts";
 import { ServiceError } from "../../errors.ts";
+import { afterThinking } from "../../verifiers/after-thinking.ts";
 import { lastBoxed } from "../../verifiers/boxed.ts";
 import { gradeMathAnswer } from "../../verifiers/math-answer.ts";
 import { MAX_OBSERVATION_BYTES } from "../drive-agent.ts";
@@ -54,10 +55,11 @@ export const math: TaskKind<MathInstance> = {
     const { stopReason, finalMessage } = await context.agent({
       prompt: { texts: PROMPT, fields: { problem: instance.problem } },
       tools: math.tools,
-      isAnswer: (content) => lastBoxed(content) !== null,
+      isAnswer: (content) => lastBoxed(afterThinking(content)) !== null,
     });
     return { stop_reason: stopReason, final_message: finalMessage, turns: context.recorder.turns };
   },
 
-  evaluate: (instance, outcome) => gradeMathAnswer(outcome.final_message, instance.truths),
+  evaluate: (instance, outcome) =>
+    gradeMathAnswer(outcome.final_message, instance.truths, instance.problem),
 };

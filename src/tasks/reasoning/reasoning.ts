@@ -48,7 +48,7 @@ export const reasoning: TaskKind<ReasoningInstance> = {
     const message = outcome.final_message;
     switch (check.kind) {
       case "math":
-        return await gradeMathAnswer(message, check.truths);
+        return await gradeMathAnswer(message, check.truths, check.problem);
       case "code": {
         const solution = message === null ? null : lastCodeBlock(afterThinking(message));
         return await gradeCode(check.instance, solution, context);

@@ -13,7 +13,7 @@ import { promptMessages, promptSchema } from "../problem.ts";
 
 export type ReasoningCheck =
   | AnswerCheck
-  | { kind: "math"; truths: string[] }
+  | { kind: "math"; truths: string[]; problem: string }
   | { kind: "code"; instance: CodeInstance }
   | { kind: "instructions"; instructions: Instruction[]; grading: "all" | "share" }
   | { kind: "tool_calls"; expected: ExpectedCall[] };
@@ -92,7 +92,7 @@ function checkOf(row: Row, raw: Record<string, unknown>, question: string): Reas
   const truth = row.reward_model?.ground_truth;
   switch (row.verifier ?? bySource) {
     case "math":
-      return { kind: "math", truths: parseMathRow(raw).truths };
+      return { kind: "math", truths: parseMathRow(raw).truths, problem: question };
     case "code":
       return { kind: "code", instance: parseCodeRow(raw) };
     case "instructions":

@@ -54,19 +54,30 @@ function symbol(name: string, scope: Scope): Value {
   return scope.point.variable(name);
 }
 
-/** The variables of an expression, and whether it speaks of the imaginary unit. */
-export function symbolsOf(tree: MathJsonExpression): { variables: Set<string>; complex: boolean } {
+/** The variables of an expression, its operations, and whether it speaks of the imaginary unit. */
+export function symbolsOf(tree: MathJsonExpression): {
+  variables: Set<string>;
+  heads: Set<string>;
+  complex: boolean;
+} {
   const names = new Set<string>();
+  const heads = new Set<string>();
+  const bound = new Set<string>();
   const pending: MathJsonExpression[] = [tree];
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
     if (typeof next === "string") names.add(next);
-    else if (Array.isArray(next)) pending.push(...(next.slice(1) as MathJsonExpression[]));
+    else if (Array.isArray(next)) {
+      heads.add(String(next[0]));
+      if (next[0] === "Tuple") bound.add(String(next[1]));
+      pending.push(...(next.slice(1) as MathJsonExpression[]));
+    }
   }
   const complex = [...names].some((name) => IMAGINARY.has(name));
   for (const name of names) {
-    if (IMAGINARY.has(name) || CONSTANTS.has(name) || NO_VARIABLE.test(name)) names.delete(name);
+    if (bound.has(name) || IMAGINARY.has(name) || CONSTANTS.has(name) || NO_VARIABLE.test(name))
+      names.delete(name);
   }
-  return { variables: names, complex };
+  return { variables: names, heads, complex };
 }
 
 function apply([head, ...operands]: [string, ...MathJsonExpression[]], scope: Scope): Value {

@@ -15,6 +15,8 @@ export type Expression = {
   tree: MathJsonExpression;
   variables: Set<string>;
   complex: boolean;
+  /** The names of its operations. */
+  heads: Set<string>;
   values: Map<string, Value>;
 };
 
@@ -43,6 +45,8 @@ const POINTS = 14;
 const MIN_AGREEING = 3;
 /** How many times its own rounding bound two values may differ. */
 const SLACK = 32;
+/** Two large constants that differ by one have to be told apart. */
+const MAX_ERROR = 1e-3;
 /** A point whose rounding is coarser than this says nothing. */
 const MAX_COARSENESS = 1e-7;
 
@@ -58,7 +62,11 @@ export function equalExpressions(a: Expression, b: Expression, budget: Budget): 
   const constant = a.variables.size + b.variables.size === 0;
   let agreeing = 0;
   for (let index = 0; index < (constant ? 1 : POINTS); index++) {
-    const verdict = equalValues(valueAt(a, index, real, budget), valueAt(b, index, real, budget));
+    const verdict = equalValues(
+      valueAt(a, index, real, budget),
+      valueAt(b, index, real, budget),
+      constant,
+    );
     if (verdict === false) return false;
     if (verdict === true) agreeing++;
   }
@@ -124,13 +132,13 @@ function valueAt(expression: Expression, index: number, real: boolean, budget: B
 }
 
 /** True or false, or null where the point says nothing. */
-function equalValues(a: Value, b: Value): boolean | null {
+function equalValues(a: Value, b: Value, constant: boolean): boolean | null {
   if (a.kind === "exact" && b.kind === "exact") return equalRationals(a, b);
   if (!isDefined(a) || !isDefined(b)) return null;
   const [left, right] = [toFloat(a), toFloat(b)];
   const tolerance = SLACK * (left.error + right.error);
   const size = Math.max(1, magnitude(left), magnitude(right));
   const equal = Math.hypot(left.re - right.re, left.im - right.im) <= tolerance;
-  if (equal && tolerance > MAX_COARSENESS * size) return null;
+  if (equal && tolerance > (constant ? MAX_ERROR : MAX_COARSENESS * size)) return null;
   return equal;
 }

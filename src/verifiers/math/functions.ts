@@ -103,7 +103,11 @@ function absolute(value: Value): Value {
 }
 
 function floor(value: Value): Value {
-  if (value.kind === "float") return value.im === 0 ? float(Math.floor(value.re), 0, 0) : UNDEFINED;
+  if (value.kind === "float") {
+    const whole = Math.round(value.re);
+    const unclear = Math.abs(value.re - whole) <= 4 * value.error;
+    return value.im === 0 && !unclear ? float(Math.floor(value.re), 0, 0) : UNDEFINED;
+  }
   const down = value.n / value.d;
   return exact(value.n < 0n && down * value.d !== value.n ? down - 1n : down);
 }

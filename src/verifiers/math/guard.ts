@@ -27,12 +27,17 @@ const CLOSING: Record<string, string> = {
 
 const TOKEN = /\\[a-zA-Z]+|\d+(?:\.\d*)?|[A-Z]{2,}|[a-zA-Z]|[-+/^_!|(){}[\],='%]| /y;
 
+/** `{5}{2}` is set as 52, and read as a product. */
+const PARTED_DIGITS = /(?:^|[-+=(\d])\{\d+\}\s*\{?\d/;
+
 /** The text as the parser may read it, or null where it is not plain arithmetic of bounded size. */
-export function guardedLatex(text: string): string | null {
+export function guardedLatex(raw: string): string | null {
+  // The parser would read `2\cdot10^3` as the number 2000.
+  const text = raw.replace(/\\cdot ?10\^/g, "\\cdot(10)^");
   const tokens = tokenise(text);
   if (tokens === null || !balanced(tokens)) return null;
   if (tokens.filter((token) => token === "|").length > MAX_BARS) return null;
-  if (hasWord(tokens)) return null;
+  if (hasWord(tokens) || PARTED_DIGITS.test(text)) return null;
   const alone = tokens.filter((token) => token !== " ").length === 1;
   return tokens
     .map((token) => (/^[A-Z]{2,}$/.test(token) ? capitals(token, alone) : token))

@@ -1,23 +1,27 @@
 import { equalRationals, parseDecimal, type Rational, rational } from "./rational.ts";
 
-/** A number that is written out: `-3`, `1,234.5`, `7/2`, `\frac{7}{2}`, `12%`. */
+/** A number that is written out: `-3`, `1234.5`, `7/2`, `\frac{7}{2}`, `12%`. */
 export type PlainNumber = { value: Rational; percent: boolean; decimal: boolean };
 
 const FRACTION = /^([-+]?)(?:\\frac\{([-+]?\d+)\}\{(\d+)\}|\(?([-+]?\d+)\)?\/(\d+))$/;
 const MIXED = /^([-+]?)\((\d+)\+\\frac\{(\d+)\}\{(\d+)\}\)$/;
 const SCIENTIFIC = /^([-+]?\d+(?:\.\d+)?)\\cdot10\^\{?([-+]?\d{1,4})\}?$/;
-const GROUPED = /^[-+]?\d{1,3}(?:,\d{3})+(?:\.\d+)?$/;
 const REPEATING = /^([-+]?\d*\.\d*)\\overline\{(\d+)\}$/;
 
 /** Reads a normalised text as one number; null where it is none. */
 export function parsePlainNumber(text: string): PlainNumber | null {
   const percent = text.endsWith("%");
   const body = percent ? text.slice(0, -1) : text;
-  const digits = GROUPED.test(body) ? body.replaceAll(",", "") : body;
-  const written = parseDecimal(digits);
-  if (written) return { value: written, percent, decimal: digits.includes(".") };
+  const written = parseDecimal(body);
+  if (written) return { value: written, percent, decimal: body.includes(".") };
   const value = parseFraction(body) ?? parseScientific(body) ?? parseRepeating(body);
   return value && { value, percent, decimal: false };
+}
+
+/** How many places a decimal is written with, or null for what is no plain decimal. */
+export function decimalPlaces(text: string): number | null {
+  const match = /^[-+]?\d*\.(\d{1,15})$/.exec(text);
+  return match ? (match[1] ?? "").length : null;
 }
 
 function parseFraction(text: string): Rational | null {
@@ -55,7 +59,9 @@ function signed(sign: string | undefined, n: bigint, d: bigint): Rational | null
  */
 export function equalNumbers(a: PlainNumber, b: PlainNumber): boolean {
   const decimal = a.decimal || b.decimal;
-  if (equalValues(a.value, b.value, decimal)) return true;
+  // Below one percent `0.5%` is hardly a slip for a half.
+  const slip = a.percent || !b.percent || absolute(a.value.n) >= a.value.d;
+  if (slip && equalValues(a.value, b.value, decimal)) return true;
   if (a.percent === b.percent) return false;
   const hundredth = (number: PlainNumber) =>
     number.percent ? rational(number.value.n, number.value.d * 100n) : number.value;
@@ -83,11 +89,14 @@ function absolute(value: bigint): bigint {
 const BASED = /^(-?[0-9A-F]+)_\{?(\d{1,2}|\\text\{[a-z]+\})\}?$/;
 const BASE_NAMES = "zero one two three four five six seven eight nine ten eleven twelve".split(" ");
 
-/** `2516_8` and `2516_{\text{eight}}`; the digits alone are accepted too, another base is not. */
-export function equalInBase(a: string, b: string): boolean {
-  const left = splitBase(a);
-  const right = splitBase(b);
-  if (left.base === null && right.base === null) return false;
+/**
+ * `2516_8` and `2516_{\text{eight}}`; the digits alone are accepted too, another base is not. A base that the truth does
+ * not have is one that the question speaks of.
+ */
+export function equalInBase(truth: string, answer: string, asked: boolean): boolean {
+  const left = splitBase(truth);
+  const right = splitBase(answer);
+  if (left.base === null && (right.base === null || !asked)) return false;
   if (left.digits !== right.digits) return false;
   return left.base === null || right.base === null || left.base === right.base;
 }

@@ -1,6 +1,7 @@
 import { proportional } from "./expression.ts";
 import { NotComputable } from "./functions.ts";
 import { type Comparison, equalLeaves, expressionOf, type Leaf } from "./leaf.ts";
+import { isName } from "./name.ts";
 import type { Shape } from "./shape.ts";
 
 type Relation = Extract<Shape, { kind: "relation" }>;
@@ -8,25 +9,53 @@ type Group = Extract<Shape, { kind: "tuple" }>;
 
 const FLIPPED: Record<string, string> = { ">": "<", "\\ge": "\\le" };
 
+const SYMMETRIC = new Set(["=", "\\ne", "\\approx"]);
+
 /**
  * Equal sides in order, or, for two sides, differences that are multiples of each other: `x+y=1` and
- * `2x=2-2y`. Greater-than chains are read from the right, so `3>x` is `x<3`.
+ * `2x=2-2y`. Greater-than chains are read from the right, so `3>x` is `x<3`. A truth that is solved, such as `x=3` or
+ * `x<3`, is not told by a relation that is still to be solved.
  */
 export function equalRelations(truth: Relation, answer: Relation, comparison: Comparison): boolean {
   const [left, right] = [ascending(truth), ascending(answer)];
   if (left.operators.join() !== right.operators.join()) return false;
-  if (equalSides(left, right, comparison)) return true;
+  const symmetric = left.operands.length === 2 && SYMMETRIC.has(left.operators[0] as string);
+  const swapped = { ...right, operands: [...right.operands].reverse() };
+  if (equalSides(left, right, comparison) || (symmetric && equalSides(left, swapped, comparison))) {
+    return comparison.question?.allowsRelation(left, right) ?? true;
+  }
   if (left.operands.length !== 2) return false;
-  const symmetric = left.operators[0] === "=" || left.operators[0] === "\\ne";
+  if (isSolved(left, comparison) && (left.operators[0] === "=" || !isSignedBound(right)))
+    return false;
   if (!symmetric && left.operators[0] !== "<" && left.operators[0] !== "\\le") return false;
   const [a, b] = [differenceOf(left), differenceOf(right)];
   if (a === null || b === null) return false;
-  return proportional(
-    expressionOf(a, comparison),
-    expressionOf(b, comparison),
-    !symmetric,
-    comparison.budget,
-  );
+  const [first, second] = [expressionOf(a, comparison), expressionOf(b, comparison)];
+  if (!proportional(first, second, !symmetric, comparison.budget)) return false;
+  return comparison.question?.allowsRelation(left, right) ?? true;
+}
+
+/** Whether a relation gives a name a number. */
+function isSolved({ operands: [a, b] }: Relation, comparison: Comparison): boolean {
+  const constant = (side: Shape | undefined) =>
+    side?.kind === "expression" && isConstant(side.text, comparison);
+  return (isName(a) && constant(b)) || (isName(b) && constant(a));
+}
+
+/** `-x<-1`, which is `x>1` but for the sign. */
+function isSignedBound({ operands }: Relation): boolean {
+  const signed = (side: Shape) =>
+    side.kind === "expression" && /^-?(?:[a-zA-Z]|\\[a-z]+)$/.test(side.text);
+  return operands.some(signed);
+}
+
+function isConstant(text: string, comparison: Comparison): boolean {
+  try {
+    return expressionOf(text, comparison).variables.size === 0;
+  } catch (error) {
+    if (error instanceof NotComputable) return false;
+    throw error;
+  }
 }
 
 function ascending(relation: Relation): Relation {
@@ -88,10 +117,33 @@ function intervalOf({ operators, operands }: Relation): Group[] | null {
   const [a, b, c] = operands;
   const [first, second] = operators;
   if (a === undefined || b === undefined) return null;
+  if (c !== undefined && isDistance(b)) return eitherSide(a, first, c, second);
+  if (c === undefined && isDistance(a)) return [interval(minus(b), first, b, first)];
+  if (c === undefined && isDistance(b)) return eitherSide(a, first, INFINITY, "<");
   if (c !== undefined)
     return operands.length === 3 && isVariable(b) ? [interval(a, first, c, second)] : null;
   if (isVariable(a)) return [interval(MINUS_INFINITY, "<", b, first)];
   return isVariable(b) ? [interval(a, first, INFINITY, "<")] : null;
+}
+
+/** `|z|` of a real z. */
+function isDistance(shape: Shape): boolean {
+  return shape.kind === "expression" && /^\|[a-zA-Z]\|$/.test(shape.text);
+}
+
+function minus(side: Shape): Shape {
+  if (side.kind !== "expression") throw new NotComputable("a bound is no number");
+  return { ...side, text: side === INFINITY ? "-\\infty" : `-(${side.text})` };
+}
+
+/** `1\le|z|<2`: two intervals. */
+function eitherSide(
+  low: Shape,
+  after: string | undefined,
+  high: Shape,
+  before: string | undefined,
+): Group[] {
+  return [interval(low, after, high, before), interval(minus(high), before, minus(low), after)];
 }
 
 function interval(
@@ -109,8 +161,5 @@ function interval(
 }
 
 function isVariable(shape: Shape): boolean {
-  return (
-    shape.kind === "expression" &&
-    /^(?:[a-zA-Z]|\\(?:alpha|beta|theta|lambda|mu))(?:_\w)?$/.test(shape.text)
-  );
+  return shape.kind === "expression" && isName(shape) && !/^\|/.test(shape.text);
 }

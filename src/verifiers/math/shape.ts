@@ -1,10 +1,11 @@
 import { NotComputable } from "./functions.ts";
+import { matrixTextOf } from "./matrix-text.ts";
 import { splitTop, unwrap } from "./split.ts";
-import { splitUnit } from "./unit.ts";
+import { splitUnit, type Unit, type Words } from "./unit.ts";
 
 /** What kind of thing a normalised answer is. Its leaves are texts, still to be read as numbers or expressions. */
 export type Shape =
-  | { kind: "expression"; text: string; unit: string | null }
+  | { kind: "expression"; text: string; unit: Unit | null }
   | { kind: "words"; text: string }
   | { kind: "relation"; operators: string[]; operands: Shape[] }
   /** Values without a bracket: `1,2` and `\pm 1`. */
@@ -13,23 +14,36 @@ export type Shape =
   /** A tuple or an interval: which of them, only the question tells. */
   | { kind: "tuple"; open: string; close: string; items: Shape[] }
   | { kind: "union"; items: Shape[] }
-  | { kind: "matrix"; rows: Shape[][] };
+  /** `delimiters` are `|` for a determinant, `||` for a norm. */
+  | { kind: "matrix"; delimiters: string; worked: boolean; rows: Shape[][] };
 
 const MAX_DEPTH = 8;
 const MAX_ITEMS = 64;
 
 const COMMA = new Set([",", ";"]);
+const SEMICOLON = new Set([";"]);
+
+/** In `p=5,q=2;p=7,q=2` semicolons part what commas belong to. */
+function separatorsOf(text: string): Set<string>[] {
+  const grouped = (part: string) => part.includes(",") && part.split("=").length > 2;
+  return text.includes(";") && text.split(";").some(grouped) ? [SEMICOLON, COMMA] : [COMMA];
+}
+
 const UNION = new Set(["\\cup"]);
 const RELATIONS = new Set(["=", "<", ">", "\\le", "\\ge", "\\ne", "\\in", "\\approx", "\\equiv"]);
 
 /** @throws NotComputable where brackets nest deeper, or a list is longer, than any answer's. */
-export function shapeOf(raw: string, depth = 0): Shape {
+export function shapeOf(raw: string, words: Words, depth = 0): Shape {
   if (depth > MAX_DEPTH) throw new NotComputable("its brackets nest too deeply");
   const text = unwrap(raw, "{", "}") ?? raw;
-  const below = (part: string) => shapeOf(part, depth + 1);
+  const below = (part: string) => shapeOf(part, words, depth + 1);
 
-  const listed = bounded(splitTop(text, (token) => COMMA.has(token)).parts);
-  if (listed.length > 1) return list(listed.filter((part) => part !== "").map(below));
+  for (const separator of separatorsOf(text)) {
+    const listed = bounded(splitTop(text, (token) => separator.has(token)).parts);
+    if (listed.length > 1) return list(listed.filter((part) => part !== "").map(below));
+  }
+  const member = splitTop(text, (token) => token === "\\in");
+  if (member.parts.length === 2) return relation(member.parts, member.separators, below);
   const joined = bounded(splitTop(text, (token) => UNION.has(token)).parts);
   if (joined.length > 1) return { kind: "union", items: joined.map(below) };
   const related = splitTop(text, (token) => RELATIONS.has(token));
@@ -40,18 +54,22 @@ export function shapeOf(raw: string, depth = 0): Shape {
     groupOf(text, below) ??
     matrixOf(text, below) ??
     eitherSign(text, below) ??
-    leaf(text)
+    leaf(text, words)
   );
 }
 
-function bounded(parts: string[]): string[] {
+function bounded<T>(parts: T[]): T[] {
   if (parts.length > MAX_ITEMS) throw new NotComputable("it has too many parts");
   return parts;
 }
 
-/** A list in a list (`1,\pm 2`) is one list. */
+/** A list in a list (`1,\pm 2`) is one list, unless it is one of assignments. */
 function list(items: Shape[]): Shape {
-  const flat = items.flatMap((item) => (item.kind === "list" ? item.items : [item]));
+  const flat = items.flatMap((item) =>
+    item.kind === "list" && !item.items.some(({ kind }) => kind === "relation")
+      ? item.items
+      : [item],
+  );
   const [only] = flat;
   return flat.length === 1 && only !== undefined ? only : { kind: "list", items: flat };
 }
@@ -72,8 +90,12 @@ function setOf(text: string, below: Below): Shape | null {
   const inside = unwrap(text, "\\{", "\\}");
   if (inside === null) return null;
   const builder = splitTop(inside, (token) => token === "|" || token === "\\mid" || token === ":");
-  const [, condition] = builder.parts;
-  if (builder.parts.length === 2 && condition !== undefined) return below(condition);
+  const [variable = "", condition] = builder.parts;
+  if (builder.parts.length === 2 && condition !== undefined) {
+    const whole = /^[a-zA-Z](?:\\in ?\\mathbb\{R\})?$/.test(variable);
+    if (!whole) throw new NotComputable("the domain of its set is unread");
+    return below(condition);
+  }
   const content = below(inside);
   if (content.kind === "list") return { kind: "set", items: content.items };
   return { kind: "set", items: [content] };
@@ -99,14 +121,12 @@ function groupOf(text: string, below: Below): Shape | null {
   return null;
 }
 
-const MATRIX = /^\\begin\{([pbBvV]?matrix|array)\}(?:\{[lcr|]*\})?([\s\S]*)\\end\{\1\}$/;
-
 function matrixOf(text: string, below: Below): Shape | null {
-  const bare = unwrap(text, "(", ")") ?? unwrap(text, "[", "]") ?? text;
-  const content = MATRIX.exec(bare)?.[2];
-  if (content === undefined || content.includes("\\begin")) return null;
-  const rows = bounded(content.split("\\\\")).filter((row) => row !== "");
-  return { kind: "matrix", rows: rows.map((row) => bounded(row.split("&")).map(below)) };
+  if (!text.includes("\\begin")) return null;
+  const read = matrixTextOf(unwrap(text, "(", ")") ?? unwrap(text, "[", "]") ?? text);
+  if (read === null) return null;
+  const rows = bounded(read.rows.map((row) => bounded(row).map(below)));
+  return { kind: "matrix", delimiters: read.delimiters, worked: read.worked, rows };
 }
 
 /** `3\pm\sqrt{2}` is two values; signs in one expression change together, `\mp` the other way. */
@@ -117,11 +137,11 @@ function eitherSign(text: string, below: Below): Shape | null {
   return list([below(withSigns("+", "-")), below(withSigns("-", "+"))]);
 }
 
-function leaf(text: string): Shape {
-  const { body, unit } = splitUnit(text);
+function leaf(text: string, words: Words): Shape {
+  const { body, unit } = splitUnit(text, words);
   const word = /^(?:[a-zA-Z]{4,}|[a-z]{2,3}|[A-Z][a-z]+)$/.test(body) ? body : null;
   if (body.includes("\\text{") || (word !== null && !isProduct(word))) {
-    return { kind: "words", text: wordsOf(body) };
+    return { kind: "words", text: wordsOf(text) };
   }
   return { kind: "expression", text: body, unit };
 }
@@ -131,11 +151,13 @@ function isProduct(word: string): boolean {
   return word.length <= 3 && !["yes", "no", "odd", "all"].includes(word.toLowerCase());
 }
 
-/** Words are compared without case, blanks, `\text` and end marks. */
+/** Words are compared without case, `\text` and the mark at their end. */
 function wordsOf(text: string): string {
   return text
-    .replace(/\\text\{([^{}]*)\}/g, "$1")
-    .replace(/[\s.]/g, "")
+    .replace(/\\text\{([^{}]*)\}/g, " $1 ")
+    .replace(/[\s.!]+$/, "")
+    .replace(/\s+/g, " ")
+    .trim()
     .toLowerCase();
 }
 

@@ -1,3 +1,5 @@
+import { isPlainWord } from "./unit-words.ts";
+
 type Rule = [pattern: RegExp, replacement: string];
 
 /** Longer answers are not compared: nothing that a row asks for has this many characters. */
@@ -32,18 +34,38 @@ const UNICODE: Record<string, string> = {
 };
 const UNICODE_CHARS = new RegExp(`[${Object.keys(UNICODE).join("")}]`, "gu");
 
+/**
+ * Rows and models that escape twice write `\\\\frac`. Within an environment two backslashes end a line, so there it
+ * stays.
+ */
+const ESCAPED_TWICE =
+  /\\\\(?=(?:[dtc]?frac|left|right|leq?|geq?|neq?|sqrt|pi|infty|cup|text|cdot|times|in|boxed|pm|%|\$)(?![a-z]))/g;
+
+/** `√12` is the root of twelve, whereas `\sqrt12` is that of one, times two. */
+const ROOT_SIGN: Rule = [/√\s*(\d+)/g, "\\sqrt{$1}"];
+
+/** A dollar sign before an amount is a unit; the others enclose formulas. */
+const MONEY: Rule[] = [
+  [/\\text\{\s*\\?\$\s*\}/g, "\\$"],
+  [/(\d)\s*\\\$/g, "$1\\text{dollars}"],
+  [/\\\$\s*(?![\s,;$])([^,;=<>$]*(?:,(?:\\!)?\d{3}(?!\d)[^,;=<>$]*)*)/g, "$1\\text{dollars}"],
+  [/[\u20ac]\s*(\d[\d.,]*)/g, "$1\\text{euro}"],
+];
+
 /** What is only typesetting. Every pattern is one pass without nested repetition. */
 const TYPESETTING: Rule[] = [
   // "About" is said of the number that is compared all the same.
   [/^\s*([a-zA-Z]?)\s*\\(?:approx|simeq)(?![a-zA-Z])/, "$1="],
   [/\\(?:left|right|middle)\s*\./g, ""],
   [/\\(?:left|right|middle|[bB]igg?[lrm]?)(?![a-zA-Z])/g, ""],
-  [/\\(?:displaystyle|textstyle|scriptstyle|limits|nolimits|quad|qquad|rm|bf)(?![a-zA-Z])/g, " "],
+  [/\\(?:displaystyle|textstyle|scriptstyle|limits|nolimits|rm|bf|sf|it)(?![a-zA-Z])/g, " "],
+  [/\\q?quad/g, " "],
+  [/\\(?:boxed|fbox)(?![a-zA-Z])/g, ""],
   [/\\hspace\{[^{}]*\}/g, " "],
   [/(?<!\\)\\!/g, ""],
   [/(?<!\\)\\[,;: ]/g, " "],
   [/~/g, " "],
-  [/\\\$|\$/g, ""],
+  [/(?<!\\)\$/g, ""],
   [/(?<!\\)\\[()[\]]/g, ""],
   [/\\\\\[[^\]]{0,10}\]/g, "\\\\"],
 ];
@@ -56,7 +78,7 @@ const SYNONYMS: Rule[] = [
   [/\\(?:geqslant|geqq|geq|ge)(?![a-zA-Z])/g, "\\ge "],
   [/<=/g, "\\le "],
   [/>=/g, "\\ge "],
-  [/\\neq(?![a-zA-Z])|\\not\s*=/g, "\\ne "],
+  [/\\neq(?![a-zA-Z])|\\not\s*=|!\s*=/g, "\\ne "],
   [/\\lt(?![a-zA-Z])/g, "<"],
   [/\\gt(?![a-zA-Z])/g, ">"],
   [/\\(?:lbrace|lbrack)(?![a-zA-Z])/g, "\\{"],
@@ -81,27 +103,77 @@ const SYNONYMS: Rule[] = [
 const STYLED =
   "text|textbf|textit|textrm|textnormal|mathrm|mathbf|mathit|mathsf|mbox|hbox|operatorname";
 
+/** Styles of mathematics: what they hold is mathematics, unless it is a word. */
+const MATH_STYLED =
+  "textbf|textit|textrm|textnormal|mathrm|mathbf|mathit|mathsf|boldsymbol|bm|pmb|text";
+
 /**
  * Words: one spelling of `\text`, connectives as commas, percent as a sign. A letter set as text is the
  * letter, but after a number it may be a unit (`5\text{h}`).
  */
 const WORDS: Rule[] = [
-  [new RegExp(`\\\\(?:${STYLED})\\s*\\{`, "g"), "\\text{"],
-  [/(?<!\d\s*)\\text\{\s*([a-zA-Z])\s*\}/g, " $1 "],
-  [/\\text\{\s*([^mghs\W\d_]|-?\d+(?:\.\d+)?)\s*\}/g, " $1 "],
-  [/\\text\{\s*(?:and|or)\s*\}|(?<![a-zA-Z\\{])(?:and|or)(?![a-zA-Z])/g, ","],
-  [/\\text\{\s*(?:percent|%|\\%)\s*\}|\\%|(?<![a-zA-Z])(?:percent|pct)(?![a-zA-Z])/g, "%"],
-  [/\\text\{\s*\}/g, ""],
-  // A word of four letters is no product of variables.
   [
-    /(?<=\d)\s+(?!sinh|cosh|tanh|sqrt|arc|infinity)([a-zA-Z]{4,}(?:\s+[a-zA-Z]+){0,5})\.?\s*$/,
-    "\\text{$1}",
+    new RegExp(`\\\\(?:${MATH_STYLED})\\s*\\{([^{}\\\\a-zA-Z]*\\d[^{}\\\\a-zA-Z]*)\\}`, "g"),
+    " $1 ",
   ],
-  [/,\s*,/g, ","],
+  [
+    new RegExp(`\\\\(?:${MATH_STYLED})\\s*\\{(?=\\\\(?:d?frac|sqrt|pi|infty)|-?\\d+\\\\)`, "g"),
+    "{",
+  ],
+  [/\\(?:boldsymbol|bm|pmb|vec)\s*\{\s*([a-zA-Z])\s*\}/g, " $1 "],
+  [new RegExp(`\\\\(?:${STYLED})\\s*\\{`, "g"), "\\text{"],
+  // A number or an equation that is set as text is read as if it were not.
+  [/\\text\{\s*(-?[\d.,]*\d)\s*([a-zA-Z][^{}\\=]*)\}/g, "$1\\text{$2}"],
+  [/\\text\{\s*([-+(]?\d[^{}\\]*|[a-zA-Z]\s*=[^{}\\]*)\}/g, " $1 "],
+  [/\\frac\s*\{\s*(\\text\{[^{}]*\})\s*\}\s*\{\s*(\\text\{[^{}]*\})\s*\}/g, "$1/$2"],
+  [/(?<![\d}]\s*)\\text\{\s*([a-zA-Z])\s*\}/g, " $1 "],
+  [/\\text\{\s*([^mghslLNJWVK\W\d_])\s*\}/g, " $1 "],
+  [/\\text\{\s*,?\s*(?:and|or)\s*,?\s*\}|(?<![a-zA-Z\\{])(?:and|or)(?![a-zA-Z])/g, ","],
+  [
+    /\\text\{\s*(?:percent|percentage|%|\\%)\s*\}|\\%|(?<![a-zA-Z])(?:percent|percentage|pct)(?![a-zA-Z])/g,
+    "%",
+  ],
+  [/\\text\{\s*\}/g, ""],
+];
+
+/** `12 square units` without `\text`. What may also be a product of variables stays. */
+const TAIL_WORDS = /([\d)}%]\s*)(?<![\\a-zA-Z])([a-zA-Z]+(?:[\s-]+[a-zA-Z]+){0,11})/g;
+const FUNCTIONS =
+  /^(?:arc)?(?:sin|cos|tan|cot|sec|csc|sinh|cosh|tanh|ln|log|lg|exp|sqrt|pi|infinity|inf|oo|mod|pm|cdot)$/;
+
+function wrapWords(text: string): string {
+  return text.replace(TAIL_WORDS, (all, before: string, words: string, at: number) => {
+    if (insideText(text, at)) return all;
+    const [first = ""] = words.split(/[\s-]/);
+    const after = text[at + all.length] ?? "";
+    if (after === "(" || FUNCTIONS.test(first)) return all;
+    return isPlainWord(first) ? `${before}\\text{${words}}` : all;
+  });
+}
+
+const SENTENCE = /^\s*[a-zA-Z'-]+(?:\s+[a-zA-Z'-]+){1,30}[.!]?\s*$/;
+
+/** Words alone, without `\text`. Letters and names of functions alone are mathematics. */
+function setWords(text: string): string {
+  const words = text.trim().split(/\s+/);
+  const prose =
+    SENTENCE.test(text) && words.some((word) => word.length >= 4 && !FUNCTIONS.test(word));
+  return prose && !words.some((word) => FUNCTIONS.test(word)) ? `\\text{${text.trim()}}` : text;
+}
+
+function insideText(text: string, at: number): boolean {
+  const open = text.lastIndexOf("\\text{", at);
+  return open >= 0 && text.indexOf("}", open) > at;
+}
+
+/** Commas that group digits, where their spelling says so. `1,234` alone does; in brackets it is two numbers. */
+const GROUPS: Rule[] = [
+  [/(\d)\{,\}(?=\d{3})/g, "$1"],
+  [/(\d),\\!\s*(?=\d{3})/g, "$1"],
+  [/\{,\}/g, ","],
 ];
 
 const NUMBERS: Rule[] = [
-  [/\{,\}/g, ","],
   [/(?<=[([,]\s*)\+/g, ""],
   [/\\frac\s*(\d)\s*(\d)/g, "\\frac{$1}{$2}"],
   [/\\frac\s*(\d)\s*\{/g, "\\frac{$1}{"],
@@ -120,17 +192,50 @@ const NUMBERS: Rule[] = [
  * command. It changes no meaning; what needs mathematics is left to the comparison of shapes.
  */
 export function normalise(raw: string): string {
-  const plain = raw.replace(UNICODE_CHARS, (char) => UNICODE[char] ?? char);
-  const rules = [...TYPESETTING, ...WORDS, ...SYNONYMS, ...NUMBERS];
-  const text = rules.reduce((value, [pattern, by]) => value.replace(pattern, by), plain);
-  return trimPunctuation(squeeze(braceRoots(text)));
+  const single = raw.includes("\\begin") ? raw : raw.replace(ESCAPED_TWICE, "\\");
+  const plain = applied(single, [ROOT_SIGN]).replace(
+    UNICODE_CHARS,
+    (char) => UNICODE[char] ?? char,
+  );
+  const written = applied(paired(plain), [...MONEY, ...GROUPS]);
+  const text = wrapWords(applied(setWords(groupDigits(applied(written, TYPESETTING))), WORDS));
+  return trimPunctuation(squeeze(braceRoots(applied(text, [...SYNONYMS, ...NUMBERS]))));
 }
 
-/** Blanks go, except where they end a command (`\pi r`) or part two numbers. */
+function applied(text: string, rules: Rule[]): string {
+  return rules.reduce((value, [pattern, by]) => value.replace(pattern, by), text);
+}
+
+/** A dollar sign without a partner is money. */
+function paired(text: string): string {
+  const signs = text.match(/(?<!\\)\$/g)?.length ?? 0;
+  return signs % 2 === 1 ? text.replace(/(?<!\\)\$(?=\s*\d)/, "\\$$") : text;
+}
+
+const GROUPED = /(?<![\d.,]|, )[1-9]\d{0,2}(?:,\d{3})+(?![\d]|,)/g;
+
+/** Joins grouped digits that stand outside every bracket, where a comma without a blank parts no items. */
+function groupDigits(text: string): string {
+  return text.replace(GROUPED, (digits, at: number) =>
+    depthAt(text, at) === 0 ? digits.replaceAll(",", "") : digits,
+  );
+}
+
+function depthAt(text: string, end: number): number {
+  let depth = 0;
+  for (let at = 0; at < end; at++) {
+    if ("([{".includes(text[at] as string)) depth++;
+    else if (")]}".includes(text[at] as string)) depth--;
+  }
+  return depth;
+}
+
+/** Blanks go, except where they end a command (`\pi r`), part two numbers, or part words. */
 function squeeze(text: string): string {
   return text.replace(
-    /(\\[a-zA-Z]+)\s+(?=[a-zA-Z])|(\d)\s+(?=\d)|\s+/g,
-    (_blank, command: string | undefined, digit: string | undefined) => {
+    /\\text\{([^{}]*)\}|(\\[a-zA-Z]+)\s+(?=[a-zA-Z])|(\d)\s+(?=\d)|\s+/g,
+    (_all, words: string | undefined, command: string | undefined, digit: string | undefined) => {
+      if (words !== undefined) return `\\text{${words.trim().replace(/\s+/g, " ")}}`;
       if (command !== undefined) return `${command} `;
       return digit === undefined ? "" : `${digit} `;
     },
@@ -141,6 +246,8 @@ function trimPunctuation(text: string): string {
   let start = 0;
   let end = text.length;
   while (start < end && "=:,+".includes(text.charAt(start))) start++;
+  // Dots at the end say that something follows.
+  if (/\.\s*\.\s*$/.test(text)) return text.slice(start);
   while (end > start && ".,;:".includes(text.charAt(end - 1))) end--;
   return text.slice(start, end);
 }

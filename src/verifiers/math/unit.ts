@@ -1,92 +1,100 @@
-/** Units whose confusion is a wrong answer, by every spelling. Other trailing words are only dropped. */
-const SPELLINGS: Record<string, string> = {
-  mm: "mm millimeter millimetre",
-  cm: "cm centimeter centimetre",
-  m: "m meter metre",
-  km: "km kilometer kilometre",
-  in: "in inch inche",
-  ft: "ft foot feet",
-  yd: "yd yard",
-  mi: "mi mile",
-  g: "g gram",
-  kg: "kg kilogram",
-  s: "s sec second",
-  min: "min minute",
-  h: "h hr hour",
-  day: "day",
-  week: "week",
-  month: "month",
-  year: "yr year",
-  cent: "cent",
-  dollar: "dollar usd",
-};
+import { NotComputable } from "./functions.ts";
+import { isNoun, measureOf, singular } from "./unit-words.ts";
 
-const CANONICAL = new Map(
-  Object.entries(SPELLINGS).flatMap(([unit, names]) =>
-    names.split(" ").map((name) => [name, unit]),
-  ),
-);
+/** What stands behind a number: a measure (`cm^2`, `km/h`), and the things that it counts. */
+export type Unit = { measure: string; nouns: string[] };
 
-/** Words that may follow a number without `\text`; one letter alone would be a variable. */
-const PLAIN_WORDS = new Set([
-  ...[...CANONICAL.keys()].filter((name) => name.length > 1),
-  ..."unit square sq cubic cu degree per euro point way people person student mph kmh liter litre".split(
-    " ",
-  ),
-  ..."integer number time combination solution triangle ohm volt coin ball card game apple".split(
-    " ",
-  ),
-]);
+export type Measured = { body: string; unit: Unit | null };
 
-/** Words after a number that change it or what is said of it, so that they are no unit. */
-const MEANINGFUL =
-  /(?:hundred|thousand|million|billion|dozen|half|third|more|less|most|least|not|or|and|if|when|for|mod)/;
+/** Words that the question or the truth use, which may therefore stand behind a number. */
+export type Words = ReadonlySet<string>;
 
-/** Splits a trailing unit off a normalised answer: `5\text{cm}` is `5` and `cm`, `60^\circ` is `60`. */
-export function splitUnit(text: string): { body: string; unit: string | null } {
-  const degrees = /\^?\{?\\circ\}?$/.exec(text);
-  if (degrees && !/\\(?:sin|cos|tan|cot|sec|csc)/.test(text)) {
-    return { body: text.slice(0, degrees.index), unit: null };
+const DEGREES = /\^\{?\\circ\}?(?:\\text\{\s*([CF])\s*\}|([CF]))?$/;
+const TAIL = /^(?:\\text\{[^{}]*\}|\^\{?-?\d\}?|\/[a-zA-Z]{0,3}|\\cdot ?|[. ])+$/;
+
+/**
+ * Splits the unit off a normalised number or expression: `5\text{cm}^{2}` is `5` and `cm^2`. Every word of a unit is
+ * known, or one that the question uses.
+ * @throws NotComputable where a word behind the number is neither.
+ */
+export function splitUnit(text: string, words: Words): Measured {
+  const degrees = DEGREES.exec(text);
+  if (degrees && degrees.index > 0 && !/\\(?:sin|cos|tan|cot|sec|csc)/.test(text)) {
+    const scale = degrees[1] ?? degrees[2] ?? "";
+    return { body: text.slice(0, degrees.index), unit: { measure: `degree${scale}`, nouns: [] } };
   }
-  return splitTextUnit(text) ?? splitPlainUnit(text) ?? { body: text, unit: null };
+  const at = text.indexOf("\\text{");
+  if (at <= 0 || !/[\d)}a-zA-Z%]$/.test(text.slice(0, at))) return { body: text, unit: null };
+  const tail = text.slice(at);
+  if (!TAIL.test(tail)) return { body: text, unit: null };
+  return { body: text.slice(0, at), unit: unitOf(tail, words) };
 }
 
-function splitTextUnit(text: string): { body: string; unit: string | null } | null {
-  const at = text.lastIndexOf("\\text{");
-  if (at <= 0) return null;
-  const tail = /^\\text\{([^{}]*)\}(?:\^\{?\d\}?)?$/.exec(text.slice(at));
-  const body = text.slice(0, at);
-  if (!tail || body.includes("\\text{") || !/[\d)}a-zA-Z]$/.test(body)) return null;
-  const words = tail[1] ?? "";
-  return MEANINGFUL.test(words) ? null : { body, unit: canonicalUnit(words) };
-}
+const TOKEN = /[a-z°]+|\^\{?-?\d\}?|\/|[^\s{}\\.,()·-]/g;
+const FILLERS = new Set("of the an each in total per a all together".split(" "));
 
-function splitPlainUnit(text: string): { body: string; unit: string | null } | null {
-  let at = text.length;
-  while (at > 0 && /[a-zA-Z.]/.test(text.charAt(at - 1))) at--;
-  if (at === 0 || at === text.length || !/[\d)}]/.test(text.charAt(at - 1))) return null;
-  const words = text.slice(at).toLowerCase();
-  if (!madeOfPlainWords(words)) return null;
-  return { body: text.slice(0, at), unit: canonicalUnit(words) };
-}
-
-/** Blanks are gone, so `squareunits` is read word by word, the longest first. */
-function madeOfPlainWords(text: string): boolean {
-  let rest = text.slice(0, 60);
-  while (rest !== "") {
-    let length = Math.min(rest.length, 12);
-    while (length > 1 && !PLAIN_WORDS.has(singular(rest.slice(0, length)))) length--;
-    if (length <= 1) return false;
-    rest = rest.slice(length);
+function unitOf(tail: string, words: Words): Unit {
+  const text = tail
+    .replace(/\\text\{([^{}]*)\}/g, " $1 ")
+    .replace(/\\cdot/g, " ")
+    .toLowerCase();
+  const powers = new Map<string, number>();
+  const nouns: string[] = [];
+  let sign = 1;
+  let next = 1;
+  let last: string | null = null;
+  for (const token of text.replace(/([ap])\.\s?m\./g, "$1m").match(TOKEN) ?? []) {
+    const power = /^\^\{?(-?\d)/.exec(token)?.[1];
+    const [measure, exponent] = measureOf(token);
+    if (token === "/" || token === "per") sign = -1;
+    else if (token === "square" || token === "sq") next = 2;
+    else if (token === "cubic" || token === "cu") next = 3;
+    else if (power !== undefined && last !== null) raise(powers, last, Number(power));
+    else if (/^(?:squared|cubed)$/.test(token) && last !== null) {
+      raise(powers, last, token === "squared" ? 2 : 3);
+    } else if (measure !== null) {
+      if (powers.has(measure)) continue;
+      powers.set(measure, sign * next * exponent);
+      last = measure;
+      next = 1;
+    } else if (isNoun(token, words)) nouns.push(singular(token));
+    else if (!FILLERS.has(token)) throw new NotComputable(`"${token}" behind the number is unread`);
   }
-  return text.length <= 60;
+  const parts = [...powers]
+    .sort()
+    .map(([name, power]) => (power === 1 ? name : `${name}^${power}`));
+  return { measure: parts.join(" "), nouns };
 }
 
-function canonicalUnit(words: string): string | null {
-  const word = words.trim().toLowerCase().replace(/[.\s]/g, "");
-  return CANONICAL.get(word) ?? CANONICAL.get(singular(word)) ?? null;
+function raise(powers: Map<string, number>, name: string, power: number): void {
+  powers.set(name, Math.sign(powers.get(name) ?? 1) * power);
 }
 
-function singular(word: string): string {
-  return word.length > 2 && word.endsWith("s") ? word.slice(0, -1) : word;
+/** Whether two units may be the same. One that is missing is understood. */
+export function sameUnit(truth: Unit | null, answer: Unit | null): boolean {
+  if (truth === null || answer === null) return true;
+  if (
+    truth.measure !== "" &&
+    answer.measure !== "" &&
+    !sameMeasure(truth.measure, answer.measure)
+  ) {
+    return false;
+  }
+  if (truth.nouns.length === 0 || answer.nouns.length === 0) return true;
+  return truth.nouns.some((noun) => answer.nouns.includes(noun));
+}
+
+/** `square units` is a square of any length. */
+function sameMeasure(a: string, b: string): boolean {
+  if (a === b) return true;
+  const [generic, other] = /^unit\b/.test(a) ? [a, b] : [b, a];
+  return (
+    /^unit(?:\^\d)?$/.test(generic) &&
+    /^[a-z]+(?:\^\d)?$/.test(other) &&
+    powerOf(generic) === powerOf(other)
+  );
+}
+
+function powerOf(measure: string): string {
+  return measure.split("^")[1] ?? "1";
 }

@@ -133,6 +133,10 @@ describe("EVAL", () => {
     expect(await reward("So \\boxed{7}")).toEqual([1, "equal_string"]);
   });
 
+  test("gives nothing for a formula of the problem", async () => {
+    expect(await reward("So \\boxed{1+1}")).toEqual([0, "copied_question"]);
+  });
+
   test("gives nothing for a wrong answer, none in a box, or none at all, and tells them apart", async () => {
     const rewards = [await reward("\\boxed{3}"), await reward("2"), await reward(null)];
     expect(rewards).toEqual([
