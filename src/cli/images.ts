@@ -20,6 +20,7 @@ import {
   wholeNumber,
 } from "./flags.ts";
 import { imageArgument } from "./image-argument.ts";
+import { look } from "./preflight.ts";
 import { configFrom } from "./settings.ts";
 import { exitOf, onStop, type Stop } from "./signals.ts";
 import { formatTable } from "./table.ts";
@@ -74,6 +75,7 @@ image and --image of the server are a NAME or a REF; what is not in the cache is
     refuseIdle(values, [both]);
     const act = ACTIONS[action];
     const config = configFrom({ ...values, name: undefined });
+    await look("registries", config, process.env);
     const settings = imageSettings(config);
     // The operator is asking, so what is named here is allowed.
     const [first] = action === "add" ? targets : [];

@@ -12,6 +12,7 @@ import { checkImage } from "../sandbox/image.ts";
 import { Images } from "../sandbox/images/images.ts";
 import { readName } from "../sandbox/images/names.ts";
 import { parseReference } from "../sandbox/images/reference.ts";
+import { parseRegistries } from "../sandbox/images/registry/registries.ts";
 import { findSource } from "../sandbox/images/source.ts";
 import { findProgram } from "../sandbox/programs.ts";
 import { checkAddress } from "../server/door.ts";
@@ -27,7 +28,7 @@ import { callbackService } from "./callback-service.ts";
 import { UsageError } from "./flags.ts";
 import { imageArgument } from "./image-argument.ts";
 import { mcpSettings } from "./mcp-settings.ts";
-import { taskSettings } from "./task-settings.ts";
+import { listed, taskSettings } from "./task-settings.ts";
 import { readPem, tcpAddress } from "./tcp-address.ts";
 import { findApptainer, imageSettings } from "./worker-settings.ts";
 
@@ -51,6 +52,8 @@ export const CHECKS: Partial<Record<SettingName, Check>> = {
   data_dir: prepareFolder,
   socket: (path) => checkSocketPath(path),
   rows_dir: requireFolder,
+  image_dirs: requireFolders,
+  registries: (list) => parseRegistries(list),
   tasks: (_paths, config) => loadTaskModules(taskSettings(config).modules),
   mcp_servers: requireToolServers,
   image_cache: requireImageCache,
@@ -204,6 +207,10 @@ function requireFolder(path: string): void {
     throw new ServiceError("invalid_field", why, { mend });
   }
   accessSync(path, constants.R_OK | constants.X_OK);
+}
+
+function requireFolders(paths: string): void {
+  for (const path of listed(paths)) requireFolder(resolve(path));
 }
 
 function requireTls(path: string, config: Config): void {

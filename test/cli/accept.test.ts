@@ -223,7 +223,8 @@ describe("a task folder's row", () => {
       field: "instance",
       mend: expect.stringContaining("--task-images harbor=IMAGE"),
     });
-    expect(accept({ ...request, image: "/own" }).row.image).toBe("/own");
+    const own = setup({ image: "/i", image_dirs: "/own" });
+    expect(own({ ...request, image: "/own/task.sif" }).row.image).toBe("/own/task.sif");
     const named = setup({ image: "/i", task_images: "harbor=/tasks.sif" });
     expect(named(request).row.image).toBe("/tasks.sif");
   });

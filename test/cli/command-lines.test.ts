@@ -164,6 +164,10 @@ describe("a flag with a value that can't be", () => {
           for (const bad of ["", "http://", "localhost:80", "ftp://x"]) {
             await expectRefusal([...base, `--${flag}=${bad}`], `--${flag}`);
           }
+        } else if (flag === "registries") {
+          for (const bad of ["ftp://x", "a b", "x/y"]) {
+            await expectRefusal([...base, ...server, `--${flag}=${bad}`], `--${flag}`);
+          }
         } else {
           expect([flag, isIn(flag, ANY[command])]).toEqual([flag, true]);
         }
