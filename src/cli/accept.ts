@@ -4,6 +4,7 @@ import type { GymServers } from "../compat/nemo-gym/scorer.ts";
 import type { Config } from "../config/settings.ts";
 import { ServiceError } from "../errors.ts";
 import type { Limits } from "../jobs/job.ts";
+import { jsonWithTools } from "../lib/exact-tools.ts";
 import type { Submission } from "../pipeline/parts.ts";
 import { type EngineRoute, imageSchema, type RolloutRequest } from "../protocol/rollout.ts";
 import { canonicalWith, shareTerms } from "../protocol/terms.ts";
@@ -48,7 +49,7 @@ export function acceptWith(
     const { instance, agent, image, task_kind, golden, id } = request;
     const named = task_kind ? taskKindNamed(task_kind) : taskKindOf(instance.data_source);
     const kind = golden ? goldenKind(named, golden) : named;
-    const text = JSON.stringify(instance);
+    const text = jsonWithTools(instance);
     const parsed = kind.parse(rowFor(kind, instance, text));
     const plan = kind.sandboxes(parsed, settings);
     if (golden) kind.golden?.(parsed, golden);

@@ -3,7 +3,7 @@ import { join, resolve } from "node:path";
 import { createSecureContext } from "node:tls";
 import { type Config, flagOf, type SettingName, variableOf } from "../config/settings.ts";
 import { ServiceError } from "../errors.ts";
-import { readModelFolder } from "../inference/tokens/model-folder.ts";
+import { loadTokenModel } from "../inference/tokens/token-model.ts";
 import type { Network } from "../lib/network.ts";
 import { makePrivateFolder } from "../lib/private-folder.ts";
 import { probeApptainer } from "../sandbox/apptainer.ts";
@@ -62,7 +62,7 @@ export const CHECKS: Partial<Record<SettingName, Check>> = {
   driver: (_name, config) => requireDriver(config),
   image: requireImage,
   task_images: (_text, config) => requireTaskImages(config),
-  model_dir: (path) => readModelFolder(resolve(path)),
+  model_dir: (path) => loadTokenModel(resolve(path)),
   reward_servers: (_urls, config) => taskSettings(config),
   task_urls: (_urls, config) => taskSettings(config),
   gym_servers: (_servers, config) => taskSettings(config),

@@ -40,9 +40,9 @@ function parseWith(text: string, keep: (digits: string) => unknown): unknown {
   );
 }
 
-/** A value of `parseKeepingDigits`, with plain numbers; what has no long number in it is itself. */
-export function withPlainNumbers(value: unknown, text: string): unknown {
-  return LONG.test(text) ? JSON.parse(text) : value;
+/** Whether a number of the text may have more digits than a double holds. */
+export function hasLongNumber(text: string): boolean {
+  return LONG.test(text);
 }
 
 /** Whether it stands for a number's digits. */
@@ -50,9 +50,28 @@ export function isDigits(value: unknown): boolean {
   return isRawJSON(value);
 }
 
-/** What `parseExactJson` has read, as JSON again. */
+const sources = new WeakMap<object, string>();
+
+/** Remembers the JSON text that an object was read from, with its numbers and the order of its keys. */
+export function keepSource<T extends object>(value: T, source: string): T {
+  sources.set(value, source);
+  return value;
+}
+
+/** The JSON text of an object that `keepSource` was given. */
+export function sourceOf(value: unknown): string | undefined {
+  return typeof value === "object" && value !== null ? sources.get(value) : undefined;
+}
+
+/** What `parseExactJson` has read, as JSON again; objects whose text is kept are that text. */
 export function exactJson(value: unknown): string {
-  return JSON.stringify(value, (_key, each) =>
-    typeof each === "bigint" ? rawJSON(String(each)) : each,
-  );
+  const texts: string[] = [];
+  const mark = `exact-${crypto.randomUUID()}-`;
+  const shown = JSON.stringify(value, (_key, each) => {
+    if (typeof each === "bigint") return rawJSON(String(each));
+    const source = sourceOf(each);
+    return source === undefined ? each : `${mark}${texts.push(source) - 1}`;
+  });
+  if (texts.length === 0) return shown;
+  return shown.replace(new RegExp(`"${mark}(\\d+)"`, "g"), (_, at) => texts[Number(at)] as string);
 }

@@ -1,6 +1,7 @@
 import { ServiceError, toErrorBody } from "../errors.ts";
 import { pause } from "../lib/abortable.ts";
 import { parseKeepingDigits } from "../lib/exact-json.ts";
+import { parseWithTools } from "../lib/exact-tools.ts";
 import { type Line, type LinePosition, readLines } from "../lib/line-page.ts";
 import { whyNotPlain } from "../lib/plain-json.ts";
 import type { BatchRow } from "../store/tables.ts";
@@ -115,7 +116,7 @@ function parseLine(bytes: Uint8Array): { row: unknown } | null {
   if (text === "") return null;
   let row: unknown;
   try {
-    row = parseKeepingDigits(text);
+    row = parseWithTools(text, parseKeepingDigits);
   } catch (error) {
     throw new ServiceError("bad_json", "the line is not valid JSON", { cause: error });
   }

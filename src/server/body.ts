@@ -1,5 +1,6 @@
 import { ServiceError } from "../errors.ts";
 import { parseKeepingDigits } from "../lib/exact-json.ts";
+import { parseWithTools } from "../lib/exact-tools.ts";
 import { whyTooComplex } from "../lib/json-bounds.ts";
 import { whyNotPlain } from "../lib/plain-json.ts";
 import { expectJsonBody } from "./body-type.ts";
@@ -26,7 +27,7 @@ export async function readJson(request: Request, maxBytes: number): Promise<unkn
 
 function parseJson(text: string): unknown {
   try {
-    return parseKeepingDigits(text);
+    return parseWithTools(text, parseKeepingDigits);
   } catch (error) {
     const message = `the body is not valid JSON: ${(error as Error).message}`;
     throw new ServiceError("bad_json", message, { field: "body" });

@@ -1,4 +1,5 @@
-import { parseExactJson, withPlainNumbers } from "../lib/exact-json.ts";
+import { hasLongNumber, parseExactJson } from "../lib/exact-json.ts";
+import { parseWithTools } from "../lib/exact-tools.ts";
 import type { TaskKind } from "./task-kind.ts";
 
 type Row = Record<string, unknown>;
@@ -12,5 +13,6 @@ export function rowFor(
   row: Row,
   text: string,
 ): Row {
-  return (exactNumbers ? parseExactJson(text) : withPlainNumbers(row, text)) as Row;
+  if (exactNumbers) return parseExactJson(text) as Row;
+  return hasLongNumber(text) ? (parseWithTools(text) as Row) : row;
 }

@@ -2,6 +2,7 @@ import type { Pace } from "../agent/pace.ts";
 import { PacedDialogue } from "../agent/paced-dialogue.ts";
 import { type ErrorBody, ServiceError, toErrorBody } from "../errors.ts";
 import type { Message, ToolSchema } from "../inference/engine.ts";
+import { parseWithTools } from "../lib/exact-tools.ts";
 import { wellFormed } from "../lib/well-formed.ts";
 import type { StageFinished, StartStage } from "../pipeline/messages.ts";
 import type { RolloutOptions } from "../protocol/rollout.ts";
@@ -101,7 +102,8 @@ class StageRun {
 
   work(): Promise<Result> {
     const { instance: text } = this.#start;
-    const instance = this.#kind.parse(rowFor(this.#kind, JSON.parse(text), text));
+    const row = parseWithTools(text) as Record<string, unknown>;
+    const instance = this.#kind.parse(rowFor(this.#kind, row, text));
     this.#plan = this.#kind.sandboxes(instance, this.#parts.settings.tasks);
     switch (this.#start.stage) {
       case "init":
