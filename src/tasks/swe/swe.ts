@@ -76,8 +76,8 @@ export const swe: TaskKind<SweInstance> = {
     throw new ServiceError("instance_invalid", message, { mend: "check base_commit and image" });
   },
 
-  evaluate: (instance, outcome, { sandbox, signal }) =>
-    evaluateChange(instance, outcome, needSandbox(sandbox), signal),
+  evaluate: (instance, outcome, { sandbox, settings, signal }) =>
+    evaluateChange(instance, outcome, settings.swe.suspicious, needSandbox(sandbox), signal),
 };
 
 /** @throws ServiceError `invalid_field` where the row has none. */
