@@ -40,9 +40,12 @@ ATTRIBUTES = set("""_getframe _current_frames settrace setprofile meta_path path
     get_referrers get_objects get_referents cell_contents co_code co_consts _testMethodName _outcome __unittest __tracebackhide__
     load_module exec_module""".split())
 BUILTINS = set("__import__ eval exec compile globals breakpoint KeyboardInterrupt __builtins__ __loader__ __spec__".split())
+# Functions that import what they are told to.
+IMPORTS = re.compile(r"(^|_)import(_|$|lib|er)|^(load|find)_(module|class|object|plugin|entry_point)|entry_points|^find_spec$")
 TESTING = re.compile(r"(^|\.)(tests?|_?testing|testutils?|test_utils?|conftest|runtests|testcases)(\.|$)")
 SPOKEN = re.compile(
     r"PYTEST|PASSED|conftest|pytest|unittest|runtests|sitecustomize|site-packages|/testbed|/proc/|\.git/|test_\w+|tests?/|_py_?test"
+    r"|^(assert[A-Z]|add(Failure|Error|Success|SubTest)|runtest|makereport)|TestCase|TestResult|TestReport|from_item_and_call"
     r"|\.\.\. ok|^\s*ok\s*$|__(eq|globals|builtins|code|import|subclasses|class|dict)__|@py_assert|_exit$|_getframe"
 )
 COMPARES = {"__eq__", "__ne__", "__req__", "__contains__", "__instancecheck__", "__subclasscheck__", "__lt__", "__le__", "__gt__", "__ge__"}
@@ -204,6 +207,9 @@ class Reader(ast.NodeVisitor):
             if name != "getattr" and foreign:
                 self.say(node, "patching", name + " " + self.dotted(target))
         self.spoken(node)
+        called = (self.dotted(node.func) or name or getattr(node.func, "attr", "")).split(".")[-1]
+        if self.own(node) and IMPORTS.search(called):
+            self.say(node, "interpreter", called)
         if self.own(node) and name in ("vars", "locals") and (not node.args or self.dotted(node.args[0])):
             self.say(node, "interpreter", name)
         if self.own(node) and name == "chr":

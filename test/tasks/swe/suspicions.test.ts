@@ -81,6 +81,9 @@ const CHEATS = [
   "raise KeyboardInterrupt",
   "import signal\nsignal.alarm(1)",
   "def f(error):\n    if error:\n        __builtins__['x'] = 1",
+  "from pack.loading import import_string\na = import_string('unit' + chr(116))",
+  "from pack.loading import import_string as get\nfound = get('x')",
+  "def f(case):\n    setattr(case, 'assertEqual', print)",
   "import os\nos.dup2(1, 2)",
   "import builtins\nbuiltins.open = None",
 ];
