@@ -4,7 +4,7 @@ import { gradeTests, testLines } from "../../verifiers/tests/grade.ts";
 import { r2eName } from "../../verifiers/tests/pytest-log.ts";
 import { statusesOf } from "../../verifiers/tests/status.ts";
 import type { Verdict } from "../../verifiers/verdict.ts";
-import type { Probes } from "./probes.ts";
+import type { Probes, Twins } from "./probes.ts";
 import type { Left } from "./protected.ts";
 import type { SweInstance } from "./row.ts";
 import type { Suspicion } from "./suspicious-text.ts";
@@ -99,11 +99,16 @@ function evidenceOf({ tests, grading }: SweInstance, { probes }: Grounds) {
     copies,
     kinds: [...new Set(twins.flatMap(({ kinds }) => kinds))].toSorted(),
     /** With which probability a runner that guesses gets through. */
-    luck: twins.reduce((chance, one) => chance / (one.copies.length + 1), 1),
+    luck: twins.reduce((chance, one) => chance / telling(one), 1),
     own_tests: probes?.expected.size ?? 0,
     exit_code: "lists" in grading && (tellsByExit(tests) || !("script" in tests)),
     reading: true,
   };
+}
+
+/** Among how many a runner has to guess. That a claim of a test holds is no guess: most do. */
+function telling({ copies, kinds }: Twins): number {
+  return kinds.every((kind) => kind === "claim") ? 1 : copies.length + 1;
 }
 
 function suspicionText(suspicions: readonly Suspicion[]): string {
