@@ -1,4 +1,5 @@
 import {
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -75,8 +76,19 @@ function install({ package: name, before, needs, sources }: RowSource, image: st
   ]);
   for (const own of sources)
     rmSync(join(target, own.split("/").at(-1) ?? own), { recursive: true, force: true });
+  programs(join(target, "bin"), join(image, "usr/local/bin"));
   const folders = new Set(sources.map((own) => join("/testbed", own, "..")));
   writeFileSync(join(target, "testbed.pth"), [...folders, ""].join("\n"));
+}
+
+/** Of the wheels, for the image's Python instead of this node's. */
+function programs(from: string, to: string): void {
+  if (!existsSync(from)) return;
+  mkdirSync(to, { recursive: true });
+  for (const name of readdirSync(from)) {
+    const text = readFileSync(join(from, name), "utf8");
+    writeFileSync(join(to, name), text.replace(/^#!.*/, "#!/usr/bin/python3"), { mode: 0o755 });
+  }
 }
 
 function run(argv: string[]): void {
