@@ -17,7 +17,7 @@ MOST = 40
 # What is meant by a name that is written out, whatever it was imported as.
 RUNNERS = {"pytest", "_pytest", "py", "unittest", "nose", "pluggy", "doctest", "hypothesis", "coverage", "tox", "xdist", "iniconfig"}
 INSIDE = {"gc", "ctypes", "_ctypes", "cffi", "importlib", "imp", "_imp", "pkgutil", "runpy", "builtins", "__builtin__", "linecache",
-          "code", "codeop", "marshal", "dis", "bdb", "pdb", "trace", "site", "zipimport", "_frozen_importlib", "_testcapi", "_thread"}
+          "code", "codeop", "marshal", "pydoc", "timeit", "cProfile", "profile", "dis", "bdb", "pdb", "trace", "site", "zipimport", "_frozen_importlib", "_testcapi", "_thread"}
 PROCESS = {"atexit", "_atexit", "signal", "_signal", "faulthandler", "multiprocessing", "subprocess", "_posixsubprocess", "posix", "pty", "resource"}
 OF_MODULES = {
     "sys": """modules _getframe _current_frames settrace setprofile gettrace getprofile meta_path path_hooks path path_importer_cache
@@ -30,6 +30,10 @@ OF_MODULES = {
     "traceback": "extract_stack walk_stack walk_tb extract_tb StackSummary",
     "types": "FunctionType CodeType ModuleType FrameType TracebackType CellType",
     "threading": "settrace setprofile excepthook _shutdown",
+    "pickle": "load loads Unpickler",
+    "weakref": "finalize",
+    "operator": "attrgetter methodcaller",
+    "typing": "get_type_hints ForwardRef",
     "asyncio": "create_subprocess_exec create_subprocess_shell",
 }
 OF_MODULES = {name: set(text.split()) for name, text in OF_MODULES.items()}
@@ -38,7 +42,7 @@ ATTRIBUTES = set("""_getframe _current_frames settrace setprofile meta_path path
     dup2 execv execve execvp register_at_fork currentframe getouterframes f_back f_locals f_globals f_code f_trace f_builtins tb_frame
     gi_frame cr_frame ag_frame __globals__ __builtins__ __subclasses__ __code__ __closure__ __getattribute__ __loader__ __import__
     get_referrers get_objects get_referents cell_contents co_code co_consts _testMethodName _outcome __unittest __tracebackhide__
-    load_module exec_module""".split())
+    load_module exec_module __self__ get_field dictConfig get_annotations""".split())
 BUILTINS = set("__import__ eval exec compile globals breakpoint KeyboardInterrupt __builtins__ __loader__ __spec__".split())
 # Functions that import what they are told to.
 IMPORTS = re.compile(r"(^|_)import(_|$|lib|er)|^(load|find)_(module|class|object|plugin|entry_point)|entry_points|^find_spec$")
@@ -46,7 +50,7 @@ TESTING = re.compile(r"(^|\.)(tests?|_?testing|testutils?|test_utils?|conftest|r
 SPOKEN = re.compile(
     r"PYTEST|PASSED|conftest|pytest|unittest|runtests|sitecustomize|site-packages|/testbed|/proc/|\.git/|test_\w+|tests?/|_py_?test"
     r"|^(assert[A-Z]|add(Failure|Error|Success|SubTest)|runtest|makereport)|TestCase|TestResult|TestReport|from_item_and_call"
-    r"|\.\.\. ok|^\s*ok\s*$|__(eq|globals|builtins|code|import|subclasses|class|dict)__|@py_assert|_exit$|_getframe"
+    r"|^/dev/(std|fd|tty)|\.\.\. ok|^\s*ok\s*$|__(eq|globals|builtins|code|import|subclasses|class|dict)__|@py_assert|_exit$|_getframe"
 )
 COMPARES = {"__eq__", "__ne__", "__req__", "__contains__", "__instancecheck__", "__subclasscheck__", "__lt__", "__le__", "__gt__", "__ge__"}
 VALUES = {"int", "float", "str", "bytes", "list", "tuple", "dict", "set", "frozenset", "complex", "bool", "ndarray", "object", "type"}
@@ -88,9 +92,14 @@ class Reader(ast.NodeVisitor):
                     self.names[part.asname or part.name] = start + ("" if start.endswith(".") else ".") + part.name
             elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Module)) and ast.get_docstring(node, False) is not None:
                 self.docstrings.add(id(node.body[0].value))
-        # Another name for what was imported.
+        self.roots = {meant.split(".")[0] for meant in self.names.values() if meant[:1] != "."} - set(path.split("/"))
+        self.built = set()
+        # Another name for what was imported, and names of texts that are put together.
         for node in ast.walk(tree):
             if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+                called = node.value.func.attr if isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Attribute) else ""
+                if isinstance(node.value, ast.BinOp) or called in ("join", "replace", "format", "decode", "translate", "lower", "strip"):
+                    self.built.add(node.targets[0].id)
                 meant = self.dotted(node.value)
                 if meant and node.targets[0].id not in self.names:
                     self.names[node.targets[0].id] = meant
@@ -116,6 +125,8 @@ class Reader(ast.NodeVisitor):
         """Anything from any part on: `logging.sys.modules` is `sys.modules`."""
         if not self.own(node):
             return
+        if parts[0] in self.roots and any(part in ("testing", "_testing") for part in parts[1:]):
+            self.say(node, "runner", ".".join(parts))
         for at, part in enumerate(parts):
             after = parts[at + 1] if at + 1 < len(parts) else None
             if part in RUNNERS:
@@ -193,6 +204,12 @@ class Reader(ast.NodeVisitor):
         self.spoken(node)
         self.generic_visit(node)
 
+    def visit_MatchClass(self, node):
+        for name in node.kwd_attrs:
+            if name in ATTRIBUTES:
+                self.say(node, "interpreter", name)
+        self.generic_visit(node)
+
     def visit_Call(self, node):
         name = getattr(node.func, "id", "")
         if self.own(node) and name in ("getattr", "setattr", "delattr") and len(node.args) >= 2:
@@ -202,7 +219,9 @@ class Reader(ast.NodeVisitor):
                 if wanted.value in ATTRIBUTES:
                     self.say(node, "interpreter", wanted.value)
                 self.check(node, (self.dotted(target) or "").split(".") + [wanted.value])
-            elif foreign or not isinstance(wanted, (ast.Name, ast.Attribute, ast.JoinedStr, ast.Subscript)):
+            elif foreign or (getattr(wanted, "id", "") in self.built and getattr(target, "id", "") not in ("self", "cls")):
+                self.say(node, "interpreter", name + " of a computed name")
+            elif not isinstance(wanted, (ast.Name, ast.Attribute, ast.JoinedStr, ast.Subscript)):
                 self.say(node, "interpreter", name + " of a computed name")
             if name != "getattr" and foreign:
                 self.say(node, "patching", name + " " + self.dotted(target))
@@ -212,6 +231,8 @@ class Reader(ast.NodeVisitor):
             self.say(node, "interpreter", called)
         if self.own(node) and name in ("vars", "locals") and (not node.args or self.dotted(node.args[0])):
             self.say(node, "interpreter", name)
+        if self.own(node) and name == "open" and node.args and isinstance(getattr(node.args[0], "value", None), int):
+            self.say(node, "process", "open of a descriptor")
         if self.own(node) and name == "chr":
             self.say(node, "interpreter", "chr")
         if self.own(node) and name == "type" and len(node.args) == 3:
