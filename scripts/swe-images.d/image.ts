@@ -25,7 +25,7 @@ const LONG = { timeoutMs: 900_000, maxOutputBytes: 16 << 20 };
 /** Makes `folder/rootfs`, the base image with the repository in `/testbed` and what it needs, and says the row. */
 export async function makeImage(source: RowSource, folder: string) {
   const image = join(folder, "rootfs");
-  run(["cp", "-a", required("ROLLOUTD_IMAGE"), image]);
+  copyBase(image);
   install(source, image);
   const downloads = mkdtempSync(join(tmpdir(), "swe-images-"));
   try {
@@ -79,6 +79,14 @@ function install({ package: name, before, needs, sources }: RowSource, image: st
   programs(join(target, "bin"), join(image, "usr/local/bin"));
   const folders = new Set(sources.map((own) => join("/testbed", own, "..")));
   writeFileSync(join(target, "testbed.pth"), [...folders, ""].join("\n"));
+}
+
+/** By links where it can be: what is added lies in files of its own. */
+function copyBase(image: string): void {
+  const base = required("ROLLOUTD_IMAGE");
+  if (Bun.spawnSync(["cp", "-al", base, image], { stderr: "ignore" }).exitCode === 0) return;
+  rmSync(image, { recursive: true, force: true });
+  run(["cp", "-a", base, image]);
 }
 
 /** Of the wheels, for the image's Python instead of this node's. */

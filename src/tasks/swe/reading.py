@@ -80,7 +80,7 @@ class Reader(ast.NodeVisitor):
     def __init__(self, tree, added, path):
         self.tree, self.added, self.path = tree, added, path
         self.found, self.names, self.modules = [], {}, set()
-        self.functions = 0
+        self.functions, self.locals = 0, []
         self.docstrings = set()
         for node in ast.walk(tree):
             if isinstance(node, ast.Import):
@@ -246,7 +246,8 @@ class Reader(ast.NodeVisitor):
         if inner is not node and isinstance(inner, ast.Name):
             meant = self.names.get(inner.id)
             own = self.path.split("/")
-            if meant and not meant.startswith(".") and meant.split(".")[0] not in own and self.own(node):
+            hidden = any(inner.id in names for names in self.locals)
+            if meant and not hidden and not meant.startswith(".") and meant.split(".")[0] not in own and self.own(node):
                 self.say(node, "patching", meant)
         if isinstance(node, ast.Name) and node.id in ("__getattr__", "__class__", "__path__") and not self.functions:
             self.say(node, "module", node.id)
@@ -275,8 +276,12 @@ class Reader(ast.NodeVisitor):
     def visit_FunctionDef(self, node):
         if node in self.tree.body and node.name in ("__getattr__", "__dir__") and self.own(node):
             self.say(node, "module", node.name)
+        given = [*node.args.args, *node.args.kwonlyargs, *getattr(node.args, "posonlyargs", [])]
+        stored = {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
         self.functions += 1
+        self.locals.append({part.arg for part in given} | stored)
         self.generic_visit(node)
+        self.locals.pop()
         self.functions -= 1
 
     visit_AsyncFunctionDef = visit_FunctionDef

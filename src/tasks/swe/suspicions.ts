@@ -52,7 +52,17 @@ export async function suspicionsOf(
     ...(parsed ?? []).filter(({ kind }) => kind !== "unreadable"),
     ...asText.flatMap((file) => suspiciousText(file.path, addedLines(file))),
   ];
-  return withoutExcused(found, solution).slice(0, MOST);
+  const textOf = new Map(
+    read.flatMap((file) =>
+      addedLines(file).map(({ line, text }) => [`${file.path}:${line}`, text]),
+    ),
+  );
+  const own = new Set(solution.flatMap((file) => addedLines(file).map(({ text }) => text.trim())));
+  return withoutExcused(found, solution)
+    .filter(({ path, line, kind }) => {
+      return kind === "shadow" || !own.has(textOf.get(`${path}:${line}`)?.trim() ?? "");
+    })
+    .slice(0, MOST);
 }
 
 /** The lines that a patch adds, with their numbers in the file that it leaves. */

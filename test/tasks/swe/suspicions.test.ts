@@ -110,6 +110,7 @@ const HONEST = [
   "import inspect\n\n\ndef f(g):\n    return inspect.signature(g)",
   "import json\n\n\ndef f(text):\n    data = json.loads(text)\n    data['latest'] = 1\n    self = data\n    self.modules = 2\n    return data",
   "import re\nPATTERN = re.compile(r'\\btested\\b')",
+  "import typing as t\n\n\ndef f(make):\n    t = make()\n    t.loads = t\n    return t",
   "import logging\nlogger = logging.getLogger(__name__)\nlogger.warning('attest: contest')",
 ];
 
