@@ -62,6 +62,12 @@ class TestCases(unittest.TestCase):
     def test_list(self):
         self.assertListEqual([double(-1)], [-2])
 
+    def assertRenders(self, given, wanted):
+        self.assertEqual(given.upper(), wanted)
+
+    def test_own_assertion(self):
+        self.assertRenders("some words", "SOME WORDS")
+
     def test_kind(self):
         """Has a docstring."""
         self.assertIsInstance(double(1), int)
@@ -112,7 +118,12 @@ const COPIED = [
   ...["test_number", "test_with_parameters", "test_text_of_other_alphabets", "test_nested"],
   ...["test_exception", "test_close", "test_words", "test_last_is_a_loop", "test_of_a_table"],
   ...["test_of_a_variable", "test_of_errors", "test_with_an_inner_function"],
-  ...["TestCases.test_equal", "TestCases.test_list", "TestCases.test_kind"],
+  ...[
+    "TestCases.test_equal",
+    "TestCases.test_list",
+    "TestCases.test_kind",
+    "TestCases.test_own_assertion",
+  ],
 ];
 const LEFT = [
   ...["test_skipped_itself", "test_returns_early", "test_asserts_nothing", "test_unknown"],
