@@ -66,19 +66,9 @@ export const ROWS: RowSource[] = [
     ...{ needs: ["hypothesis"], extra: { "bin/test": SYMPY_RUNNER } },
   },
   {
-    ...{ id: "sphinx-doc__sphinx-7.2.5", repo: "sphinx-doc/sphinx", package: "sphinx" },
-    ...{ before: "7.2.4", after: "7.2.5", sources: ["sphinx"], tests: ["tests/*.py"] },
-    needs: ["pytest", "tox", "tox-current-env", "html5lib", "setuptools", "filelock", "defusedxml"],
-  },
-  {
     ...{ id: "sphinx-doc__sphinx-5.1.1", repo: "sphinx-doc/sphinx", package: "sphinx" },
     ...{ before: "5.1.0", after: "5.1.1", sources: ["sphinx"], tests: ["tests/*.py"] },
     needs: ["pytest<8", "tox", "tox-current-env", "html5lib", "setuptools", "docutils<0.19"],
-  },
-  {
-    ...{ id: "pallets__flask-2.2.1", repo: "pallets/flask", package: "flask" },
-    ...{ before: "2.2.0", after: "2.2.1", sources: ["src/flask"], tests: ["tests/*.py"] },
-    needs: ["pytest<8", "werkzeug<2.3", "blinker", "asgiref"],
   },
   {
     ...{ id: "pallets__flask-2.3.2", repo: "pallets/flask", package: "flask" },
@@ -123,8 +113,29 @@ export const ROWS: RowSource[] = [
     needs: ["pytest<8", "pytest-xdist", "sure", "freezegun", "docker", "jsondiff", "aws-xray-sdk"],
   },
   {
-    ...{ id: "pydicom__pydicom-2.4.3", repo: "pydicom/pydicom", package: "pydicom" },
-    ...{ before: "2.4.2", after: "2.4.3", sources: ["pydicom"], tests: ["pydicom/tests/*.py"] },
-    needs: ["pytest<8", "setuptools"],
+    ...{ id: "pypa__packaging-23.2", repo: "pypa/packaging", package: "packaging" },
+    ...{ before: "23.1", after: "23.2", sources: ["src/packaging"], tests: ["tests/*.py"] },
+    ...{ needs: ["pytest<8", "pretend"], ...plain },
+  },
+  {
+    ...{ id: "python-markdown__markdown-3.5.1", repo: "Python-Markdown/markdown" },
+    ...{ package: "markdown", before: "3.5", after: "3.5.1", sources: ["markdown"] },
+    ...{ tests: ["tests/*.py"], needs: ["pyyaml"] },
+    ...{ test_cmd: "python3 -m unittest -v", log_parser: "unittest" },
+  },
+  {
+    ...{ id: "andialbrecht__sqlparse-0.5.1", repo: "andialbrecht/sqlparse", package: "sqlparse" },
+    ...{ before: "0.5.0", after: "0.5.1", sources: ["sqlparse"], tests: ["tests/*.py"] },
+    ...{ needs: ["pytest<8"], ...plain },
+  },
+  {
+    ...{ id: "mahmoud__boltons-24.0.0", repo: "mahmoud/boltons", package: "boltons" },
+    ...{ before: "23.1.1", after: "24.0.0", sources: ["boltons"], tests: ["tests/*.py"] },
+    ...{ needs: ["pytest<8"], ...plain },
+  },
+  {
+    ...{ id: "pallets__jinja-3.1.5", repo: "pallets/jinja", package: "jinja2" },
+    ...{ before: "3.1.4", after: "3.1.5", sources: ["src/jinja2"], tests: ["tests/*.py"] },
+    ...{ needs: ["pytest<8", "trio"], ...plain },
   },
 ];
