@@ -45,13 +45,15 @@ export async function addTwins(
   sandbox: Sandbox,
   signal: AbortSignal,
 ): Promise<Probes | null> {
-  const { folder, grading, tests, testPatch } = instance;
+  const { folder, grading, hidden, tests, testPatch } = instance;
   if (!("lists" in grading)) return null;
-  const files = patchFiles(testPatch, "test_patch")
-    .filter(
-      ({ path, change }) => change !== "deleted" && path.endsWith(".py") && !changed.has(path),
-    )
-    .map(({ path }) => path);
+  // Of SWE-smith, whose tests are there from the start, those that the agent did not see.
+  const brought = patchFiles(testPatch, "test_patch").flatMap(({ path, change }) =>
+    change === "deleted" ? [] : path,
+  );
+  const files = [...new Set([...brought, ...hidden])].filter(
+    (path) => path.endsWith(".py") && !path.startsWith("/") && !changed.has(path),
+  );
   const usable: Known[] = [];
   const shareOf = (names: readonly string[], inFiles: boolean) => {
     const known = names

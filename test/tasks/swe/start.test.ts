@@ -57,6 +57,8 @@ async function wayOf(change: string, work: string) {
 
 const NOISE = `echo built >build.log; mkdir -p 'data dir' && printf 'x\\0y' >'data dir/größe.bin'`;
 
+const LARGE = "head -c 3000000 /dev/zero | tr '\\0' x >huge.txt";
+
 test.each([
   ["files that git does not know", NOISE],
   [
@@ -89,7 +91,7 @@ test.each([
     "mkdir inner && cd inner && git init -q && echo y >file.py && git add -A && git -c user.name=a -c user.email=a@b commit -qm x",
   ],
   ["an unborn repository in a folder", "mkdir inner && cd inner && git init -q && echo y >file.py"],
-  ["a large file", "head -c 3000000 /dev/zero | tr '\\0' x >huge.txt"],
+  ["a large file", LARGE],
 ])(
   "%s that are there at the start are the base, and no part of the change",
   async (_name, change) => {
@@ -100,7 +102,10 @@ test.each([
 );
 
 test("the agent finds nothing to be committed, whatever the image has left", async () => {
-  const { status } = await wayOf(`${NOISE}; echo x >>README.md; git rm -q docs/logo.bin`, "true");
+  const { status } = await wayOf(
+    `${NOISE}; echo x >>README.md; git rm -q docs/logo.bin; ${LARGE}`,
+    "true",
+  );
   expect(status).toBe("");
 });
 
