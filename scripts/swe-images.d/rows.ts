@@ -66,11 +66,6 @@ export const ROWS: RowSource[] = [
     ...{ needs: ["hypothesis"], extra: { "bin/test": SYMPY_RUNNER } },
   },
   {
-    ...{ id: "sphinx-doc__sphinx-5.1.1", repo: "sphinx-doc/sphinx", package: "sphinx" },
-    ...{ before: "5.1.0", after: "5.1.1", sources: ["sphinx"], tests: ["tests/*.py"] },
-    needs: ["pytest<8", "tox", "tox-current-env", "html5lib", "setuptools", "docutils<0.19"],
-  },
-  {
     ...{ id: "pallets__flask-2.3.2", repo: "pallets/flask", package: "flask" },
     ...{ before: "2.3.1", after: "2.3.2", sources: ["src/flask"], tests: ["tests/*.py"] },
     needs: ["pytest<8", "werkzeug<3", "asgiref"],
@@ -106,11 +101,6 @@ export const ROWS: RowSource[] = [
     ...{ id: "mahmoud__boltons-24.1.0", repo: "mahmoud/boltons", package: "boltons" },
     ...{ before: "24.0.0", after: "24.1.0", sources: ["boltons"], tests: ["tests/*.py"] },
     ...{ needs: ["pytest<8"], ...plain },
-  },
-  {
-    ...{ id: "getmoto__moto-4.2.1", repo: "getmoto/moto", package: "moto" },
-    ...{ before: "4.2.0", after: "4.2.1", sources: ["moto"], tests: ["tests/test_sqs/*.py"] },
-    needs: ["pytest<8", "pytest-xdist", "sure", "freezegun", "docker", "jsondiff", "aws-xray-sdk"],
   },
   {
     ...{ id: "pypa__packaging-23.2", repo: "pypa/packaging", package: "packaging" },
