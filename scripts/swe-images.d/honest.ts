@@ -33,7 +33,7 @@ for (const line of readFileSync(file, "utf8").trim().split("\n")) {
     console.log(
       `${reward} ${row.instance_id}: ${rule}, luck ${luck.toFixed(4)}, ${kinds.join(" ")}`,
     );
-    if (reward !== 1) console.log(`${reason}\n${String(details.log_end).slice(-1500)}`);
+    if (reward !== 1) console.log(`${reason}\n${String(details.log).slice(-1500)}`);
   }
   const files = parsePatch(row.patch);
   const half = joinPatch(files.slice(0, Math.floor(files.length / 2)));
