@@ -8,7 +8,7 @@ import type { Probes, Twins } from "./probes.ts";
 import type { Left } from "./protected.ts";
 import type { SweInstance } from "./row.ts";
 import type { Suspicion } from "./suspicious-text.ts";
-import { tampering, withListedNames } from "./tampering.ts";
+import { tampering, withListedNames, withListedText } from "./tampering.ts";
 
 /** A log beyond that is no test report; the largest published ones have some megabytes. */
 export const MAX_LOG_BYTES = 16 << 20;
@@ -45,7 +45,10 @@ export function judge(
     ...(suspicions.length === 0 ? {} : { suspicions }),
   };
   if (verdict.reward === 0) {
-    return { ...verdict, details: { ...details, log: logEnd(run.log) } };
+    return {
+      ...verdict,
+      details: { ...details, log: withListedText(logEnd(run.log), grounds.probes) },
+    };
   }
   if (suspicions.length === 0 || ofSuspicious === "keep") return { ...verdict, details };
   const reason = `The tests pass, but the change has what no solution needs: ${suspicionText(suspicions)}.${noteOf(left)}`;

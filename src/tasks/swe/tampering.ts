@@ -18,6 +18,17 @@ export function withListedNames(lines: readonly TestLine[], probes: Probes | nul
   return lines.map((test) => ({ ...test, name: renamed(test.name), line: renamed(test.line) }));
 }
 
+/** A log with the names that the row's lists have, for people. */
+export function withListedText(log: string, probes: Probes | null): string {
+  let text = log;
+  for (const { listed, original } of probes?.twins ?? []) {
+    if (listed === original) continue;
+    const parts = text.split(original).map((part) => part.replaceAll(listed, () => original));
+    text = parts.join(listed);
+  }
+  return text;
+}
+
 /**
  * What in a test run's lines no honest runner says; null where there is nothing. A name with a parameter for a test that has
  * none, a test that passed and failed, a copy that did not come out as it has to.

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { Probes } from "../../../src/tasks/swe/probes.ts";
-import { tampering, withListedNames } from "../../../src/tasks/swe/tampering.ts";
+import { tampering, withListedNames, withListedText } from "../../../src/tasks/swe/tampering.ts";
 import { testLines } from "../../../src/verifiers/tests/grade.ts";
 
 /** `t.py::test_a` runs as `test_b`; what stands under its own name and as `test_c` are copies. */
@@ -39,6 +39,12 @@ test("names that were dealt out are given back before a log is graded", () => {
     ["t.py::test_c[x]", "failed"],
     ["t.py::test_d", "passed"],
   ]);
+});
+
+test("a log that people read has the names of the lists", () => {
+  const log = "FAILED t.py::test_b - x\nFAILED t.py::test_a[1]\nFAILED t.py::test_c";
+  const text = "FAILED t.py::test_a - x\nFAILED t.py::test_b[1]\nFAILED t.py::test_c";
+  expect(withListedText(log, PROBES)).toBe(text);
 });
 
 const honest: [what: string, lines: string[]][] = [
