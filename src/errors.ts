@@ -71,6 +71,8 @@ export const ERRORS = {
   task_failed: { status: 200, boundary: "task", retryable: false },
   outcome_too_large: { status: 200, boundary: "policy", retryable: false },
 
+  // Tests pass on a change that has what only a cheat needs; a setting asks for no reward then.
+  verdict_suspicious: { status: 200, boundary: "policy", retryable: false },
   verifier_failed: { status: 200, boundary: "verifier", retryable: true },
   judge_failed: { status: 200, boundary: "verifier", retryable: true },
   reward_server_failed: { status: 200, boundary: "verifier", retryable: true },

@@ -1,5 +1,6 @@
 import { statSync } from "node:fs";
 import { type ErrorBody, fromErrorBody, ServiceError } from "../errors.ts";
+import { exactJson } from "../lib/exact-json.ts";
 import type { BatchView } from "../protocol/batch-view.ts";
 import type { GroupView } from "../protocol/group-view.ts";
 import type { TimelineView } from "../protocol/timeline.ts";
@@ -136,7 +137,7 @@ export class ApiClient {
       ...(token ? { authorization: `Bearer ${token}` } : {}),
       ...(body === undefined ? {} : { "content-type": "application/json" }),
     };
-    if (body !== undefined) init.body = JSON.stringify(body);
+    if (body !== undefined) init.body = exactJson(body);
     try {
       return await fetch(url, { ...init, timeout: false } as BunFetchRequestInit);
     } catch (error) {

@@ -78,7 +78,7 @@ export const NAMELESS: readonly SettingName[] = [
   ...(["backend", "model", "engine", "backend_networks", "balancing"] as const),
   ...(["judge_url", "judge_model", "search_url", "agent_reminder", "agent_stuck"] as const),
   ...(["callback_networks", "log_level", "min_isolation", "sandbox_writable"] as const),
-  ...(["gym_status_mode", "task_network"] as const),
+  ...(["gym_status_mode", "task_network", "swe_suspicious"] as const),
 ];
 
 const PROGRAM_MEND =

@@ -1,6 +1,7 @@
 import { readFileSync, statSync } from "node:fs";
 import { ServiceError } from "../errors.ts";
 import { parseKeepingDigits } from "../lib/exact-json.ts";
+import { parseWithTools } from "../lib/exact-tools.ts";
 import { isObject } from "../lib/is-object.ts";
 import { harborRows } from "./harbor-rows.ts";
 
@@ -51,7 +52,7 @@ function listed(text: string, path: string): Found[] {
 
 function fromJson(text: string, place: string): unknown {
   try {
-    return parseKeepingDigits(text);
+    return parseWithTools(text, parseKeepingDigits);
   } catch (error) {
     const message = `${place} is not valid JSON: ${(error as Error).message}`;
     const mend = "a row is one line of JSON, or an item of one JSON list";

@@ -21,6 +21,7 @@ export const RUN_FLAGS = {
   registries: { type: "string" },
   apptainer: { type: "string" },
   tasks: { type: "string" },
+  "swe-suspicious": { type: "string" },
   config: { type: "string" },
   samples: { type: "string" },
   "group-size": { type: "string" },

@@ -20,6 +20,7 @@ export const OWN_SERVER = [
   "registries",
   "apptainer",
   "tasks",
+  "swe-suspicious",
 ] as const;
 
 /** The settings of the service that `run` starts itself. What is for a service of many users has no part in it. */

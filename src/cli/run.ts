@@ -38,6 +38,8 @@ left, keeps what has ended, and exits with 130.
                        what rows may name as images, as for \`rolloutd serve\`, such as docker.io
   --apptainer PROGRAM  by default the one on PATH
   --tasks MODULES      with task kinds of your own, for the own service (TypeScript or JavaScript, commas between)
+  --swe-suspicious zero|null|keep
+                       reward of a change that passes its tests and has what only a cheat needs [zero]
   --config FILE        further settings of the own service as TOML (see serve --help); or by their variables
   --samples N          rollouts per row; sample k has seed SEED + k [1]
   --informative N      until N groups are informative, that is, their rewards differ; then one group a line

@@ -11,6 +11,7 @@ export function taskSettings(config: Config): TaskSettings {
     envs: listed(config.task_envs ?? ""),
     network: config.task_network,
     images: taskImages(config),
+    swe: { suspicious: config.swe_suspicious },
     tests: {
       totalMs: config.tests_total_ms,
       memoryBytes: config.test_memory_bytes,

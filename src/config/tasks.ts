@@ -66,6 +66,11 @@ export const TASK_SETTINGS = {
     "refuse",
     "task folders that ask for a network: refuse them, or run them without one",
   ),
+  swe_suspicious: setting(
+    z.enum(["zero", "null", "keep"]),
+    "zero",
+    "reward of a change of the kind swe that passes its tests and has what only a cheat needs: 0, none (the rollout fails), or its own",
+  ),
   task_images: setting(
     z.string(),
     undefined,

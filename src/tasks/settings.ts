@@ -31,6 +31,8 @@ export type TaskSettings = {
   http: { rewardServers: string[]; allowedUrls: string[]; timeoutMs: number };
   /** The operator's tool servers by their names, and the kinds that have their tools without being asked. */
   mcp: Record<string, { address: McpAddress; taskKinds: string[] }>;
+  /** What is made of a change of the kind swe that passes its tests and has what only a cheat needs. */
+  swe: { suspicious: "zero" | "null" | "keep" };
   /** Of hidden tests: time for all of one rollout's together, memory of each, and how many run at once. */
   tests: { totalMs: number; memoryBytes: number; atOncePerThread: number };
 };

@@ -56,7 +56,7 @@ test("--golden prints the end of the log of what did not come out as it has to",
   const broken = { ...tally.row, patch: SOLUTION.replace("/ 2\n", "/ 3\n") };
   const { stdout } = await runRaw([broken], ["--golden"]);
   expect(stdout).toMatch(
-    /row 0, the row's own solution by way of the agent's sandbox: 0, tests_failed/,
+    /row 0 example__tally-1: its own solution by way of the agent's sandbox earned 0, not 1/,
   );
   expect(stdout).toContain("FAILED tests/test_sums.py::test_median_of_even_count");
 });

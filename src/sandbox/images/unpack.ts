@@ -66,7 +66,7 @@ async function pulled(uri: string, options: UnpackOptions): Promise<Local> {
 }
 
 function noWay(uri: string): string {
-  return `on a node without a way to the registry: \`apptainer pull image.sif ${uri}\` elsewhere, and \`rolloutd images add image.sif\` here`;
+  return `on a node without a way to the registry: \`apptainer pull image.sif ${uri}\` elsewhere, and \`rolloutd images add image.sif\` here; task_images (KIND=REFERENCE, with {field}) names images of your own for a kind's rows`;
 }
 
 async function toolFor(source: Local, { folder, apptainer }: UnpackOptions): Promise<Tool> {

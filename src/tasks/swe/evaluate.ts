@@ -4,12 +4,13 @@ import type { Outcome } from "../../trajectory/record.ts";
 import type { Verdict } from "../../verifiers/verdict.ts";
 import type { EvalContext } from "../task-kind.ts";
 import { workLimit } from "../work-limit.ts";
-import { judge, leftText, MAX_LOG_BYTES, type TestRun, zero } from "./judge.ts";
+import { judge, leftText, MAX_LOG_BYTES, type OfSuspicious, type TestRun, zero } from "./judge.ts";
 import { joinPatch, PatchError, type PatchFile, parsePatch } from "./patch.ts";
 import { placeTests } from "./place-tests.ts";
 import { addsAlwaysEqual, applicable, type Left } from "./protected.ts";
 import { applyPatch, GIT_ENV, prepareRepository } from "./repository.ts";
 import type { SweInstance } from "./row.ts";
+import { suspicionsOf } from "./suspicions.ts";
 import { patchFiles, type TestPlan } from "./test-plan.ts";
 
 /** Where a patch lies while git applies it. */
@@ -27,6 +28,7 @@ const LOCALE = { LANG: "C.UTF-8", LC_ALL: "C.UTF-8", PYTHONIOENCODING: "utf8", N
 export async function evaluateChange(
   instance: SweInstance,
   outcome: Outcome,
+  ofSuspicious: OfSuspicious,
   sandbox: Sandbox,
   context: Pick<EvalContext, "limitMs" | "untilMs" | "signal">,
 ): Promise<Verdict> {
@@ -41,6 +43,7 @@ export async function evaluateChange(
   if ("rule" in chosen) return chosen;
   await prepareRepository(instance, sandbox, false, signal);
   const changed = new Set(chosen.apply.flatMap(({ path, from = path }) => [path, from]));
+  const environment = await imageEnvironment(instance.folder, sandbox, signal);
   const placed = await placeTests(instance, changed, sandbox, signal);
   const solution = joinBytes(chosen.apply);
   // They touch no file in common.
@@ -51,8 +54,41 @@ export async function evaluateChange(
   if (refused !== null) {
     return zero("patch_does_not_apply", `The change does not apply: ${refused}`);
   }
-  const run = await runTests(instance.folder, placed.tests, sandbox, context);
-  return judge(instance, run, probes, chosen.left);
+  const { folder } = instance;
+  const own = strictFiles(instance.solution ?? instance.bug ?? "");
+  const suspicions = await suspicionsOf(chosen.apply, own, folder, sandbox, signal);
+  // The row's own script takes its tests from the commit.
+  if (!("script" in placed.tests)) {
+    await prepareRepository({ ...instance, baseCommit: null, bug: null }, sandbox, false, signal);
+  }
+  const run = await runTests(folder, placed.tests, environment, sandbox, context);
+  return judge(instance, run, { probes, left: chosen.left, suspicions }, ofSuspicious);
+}
+
+const ENVIRONMENT_LIMIT_MS = 30_000;
+
+/** Variables of the image's own Python environment, before anything of the change is there. */
+async function imageEnvironment(
+  folder: string,
+  sandbox: Sandbox,
+  signal: AbortSignal,
+): Promise<Record<string, string>> {
+  const script = `cd ${shellWord(folder)} || exit\n${ENVIRONMENT}\nprintf '%s\\0%s' "$PATH" "\${VIRTUAL_ENV-}"`;
+  const { stdout } = await sandbox.exec(["bash", "-s"], {
+    ...{ cwd: "/", stdin: script, timeoutMs: ENVIRONMENT_LIMIT_MS, maxOutputBytes: 10_000, signal },
+  });
+  const [path, virtual] = stdout.split("\0");
+  return { ...(path && { PATH: path }), ...(virtual && { VIRTUAL_ENV: virtual }) };
+}
+
+/** None of a patch that git would not write. */
+function strictFiles(patch: string): PatchFile[] {
+  try {
+    return parsePatch(Buffer.from(patch).toString("latin1"));
+  } catch (error) {
+    if (error instanceof PatchError) return [];
+    throw error;
+  }
 }
 
 /** What RUN took. Bytes that are no text come beside it, so that none is lost. */
@@ -98,6 +134,7 @@ function choose(instance: SweInstance, patch: Buffer): Chosen | Verdict {
 async function runTests(
   folder: string,
   tests: TestPlan,
+  environment: Record<string, string>,
   sandbox: Sandbox,
   context: Pick<EvalContext, "limitMs" | "untilMs" | "signal">,
 ): Promise<TestRun> {
@@ -105,10 +142,10 @@ async function runTests(
     "script" in tests
       ? tests.script
       : `${tests.command} ${tests.targets.map((target) => shellWord(target)).join(" ")}`;
-  const script = `exec 2>&1\ncd ${shellWord(folder)} || exit 125\n${ENVIRONMENT}\n${command}\n`;
+  const script = `exec 2>&1\ncd ${shellWord(folder)} || exit 125\n${command}\n`;
   const { stdout, exitCode, timedOut, times } = await sandbox.exec(["bash", "-s"], {
     cwd: "/",
-    env: { ...GIT_ENV, ...LOCALE },
+    env: { ...GIT_ENV, ...LOCALE, ...environment },
     stdin: script,
     ...workLimit(tests.timeoutMs, context),
     maxOutputBytes: MAX_LOG_BYTES,

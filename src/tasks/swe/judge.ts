@@ -1,12 +1,15 @@
+import { ServiceError } from "../../errors.ts";
 import type { ExecResult } from "../../sandbox/sandbox.ts";
 import { LOG_FORMATS } from "../../verifiers/tests/formats.ts";
-import { gradeTests } from "../../verifiers/tests/grade.ts";
+import { gradeTests, testLines } from "../../verifiers/tests/grade.ts";
 import { r2eName } from "../../verifiers/tests/pytest-log.ts";
 import { statusesOf } from "../../verifiers/tests/status.ts";
 import type { Verdict } from "../../verifiers/verdict.ts";
-import { type Probes, probesHold } from "./probes.ts";
+import type { Probes, Twins } from "./probes.ts";
 import type { Left } from "./protected.ts";
 import type { SweInstance } from "./row.ts";
+import type { Suspicion } from "./suspicious-text.ts";
+import { tampering, withListedNames, withListedText } from "./tampering.ts";
 
 /** A log beyond that is no test report; the largest published ones have some megabytes. */
 export const MAX_LOG_BYTES = 16 << 20;
@@ -14,25 +17,54 @@ export const MAX_LOG_BYTES = 16 << 20;
 /** What a row's tests left behind. */
 export type TestRun = Pick<ExecResult, "exitCode" | "timedOut" | "times"> & { log: string };
 
-/** The verdict on a test run; `left` is what of the change was not applied. */
+/** What a verdict rests on besides the run itself. */
+export type Grounds = {
+  probes: Probes | null;
+  /** What of the change was not applied. */
+  left: Left[];
+  /** What its added lines have that no solution needs. */
+  suspicions: Suspicion[];
+};
+
+/** What is made of a change that passes its tests and is suspicious: a reward of 0, no reward at all, or its reward. */
+export type OfSuspicious = "zero" | "null" | "keep";
+
+/**
+ * The verdict on a test run.
+ * @throws ServiceError `verdict_suspicious` where a suspicious change is to have no reward.
+ */
 export function judge(
   instance: SweInstance,
   run: TestRun,
-  probes: Probes | null,
-  left: Left[],
+  grounds: Grounds,
+  ofSuspicious: OfSuspicious,
 ): Verdict {
-  const verdict = decide(instance, run, probes, left);
-  if (verdict.reward === 1) return verdict;
-  return { ...verdict, details: { ...verdict.details, log: logEnd(run.log) } };
+  const { suspicions, left } = grounds;
+  const verdict = decide(instance, run, grounds);
+  const details = {
+    evidence: evidenceOf(instance, grounds),
+    ...(suspicions.length === 0 ? {} : { suspicions }),
+  };
+  if (verdict.reward === 0) {
+    return {
+      ...verdict,
+      details: { ...details, log: withListedText(logEnd(run.log), grounds.probes) },
+    };
+  }
+  if (suspicions.length === 0 || ofSuspicious === "keep") return { ...verdict, details };
+  const reason = `The tests pass, but the change has what no solution needs: ${suspicionText(suspicions)}.${noteOf(left)}`;
+  if (ofSuspicious === "zero") return { ...zero("suspicious", reason), details };
+  throw new ServiceError("verdict_suspicious", reason, {
+    mend: "look at the change; --swe-suspicious keep or zero gives it a reward",
+  });
 }
 
 function decide(
   { tests, grading }: SweInstance,
   { log, exitCode, timedOut, times }: TestRun,
-  probes: Probes | null,
-  left: Left[],
+  { probes, left }: Grounds,
 ): Verdict {
-  const note = left.length === 0 ? "" : ` Left out of the change: ${leftText(left)}.`;
+  const note = noteOf(left);
   if (timedOut) {
     const used = usedText(times);
     return zero(
@@ -47,15 +79,56 @@ function decide(
   if ("expected" in grading) return matches(log, grading.expected, note);
   // The script's own exit code is that of its last line, and our probes make the runner's 1.
   const trusted = "script" in tests || probes ? null : exitCode;
-  const { resolved, rule, reason } = gradeTests(log, trusted, tests.format, grading.lists);
+  const lines = withListedNames(testLines(log, tests.format), probes);
+  const { resolved, rule, reason } = gradeTests(log, trusted, tests.format, grading.lists, lines);
   if (!resolved) return zero(rule, `${reason}${note}`);
-  if (probes && !probesHold(log, tests.format, probes)) {
-    const said =
-      "The tests pass, but those of ours that ran along did not come out as they have to";
+  const tampered = tampering(lines, probes);
+  if (tampered !== null) {
     const cause = "the runner broke off, or was tampered with";
-    return zero("probes_failed", `${said}: ${cause}.${note}`);
+    return zero("probes_failed", `The tests pass, but ${tampered}: ${cause}.${note}`);
+  }
+  if (probes && tellsByExit(tests) && exitCode === 0) {
+    const said = "The log names failures, as it has to, but the test command ended with 0";
+    return zero("report_contradicts_exit", `${said}: the runner was tampered with.${note}`);
   }
   return { reward: 1, rule, reason: `${reason}${note}` };
+}
+
+/** Whether a command's exit code is the runner's own. */
+function tellsByExit(tests: SweInstance["tests"]): boolean {
+  return "command" in tests && !/[;|&\n]/.test(tests.command);
+}
+
+/** How strong a verdict is: which of our observations were made. */
+function evidenceOf({ tests, grading }: SweInstance, { probes }: Grounds) {
+  const twins = probes?.twins ?? [];
+  const copies = twins.reduce((sum, one) => sum + one.copies.length, 0);
+  return {
+    copies,
+    kinds: [...new Set(twins.flatMap(({ kinds }) => kinds))].toSorted(),
+    /** With which probability a runner that guesses gets through. */
+    luck: twins.reduce((chance, one) => chance / telling(one), 1),
+    own_tests: probes?.expected.size ?? 0,
+    exit_code: "lists" in grading && (tellsByExit(tests) || !("script" in tests)),
+    reading: true,
+  };
+}
+
+/** Among how many a runner has to guess. That a claim of a test holds is no guess: most do. */
+function telling({ copies, kinds }: Twins): number {
+  return kinds.every((kind) => kind === "claim") ? 1 : copies.length + 1;
+}
+
+function suspicionText(suspicions: readonly Suspicion[]): string {
+  const shown = suspicions
+    .slice(0, 3)
+    .map(({ path, line, kind, token }) => `${token || kind} (${kind}, ${path}:${line})`);
+  const more = suspicions.length > 3 ? `, and ${suspicions.length - 3} more` : "";
+  return `${shown.join(", ")}${more}`;
+}
+
+function noteOf(left: readonly Left[]): string {
+  return left.length === 0 ? "" : ` Left out of the change: ${leftText(left)}.`;
 }
 
 /** R2E-Gym's rule: every test of the run comes out as it did for the row's own commit, and no other is there. */

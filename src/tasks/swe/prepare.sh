@@ -51,6 +51,7 @@ if ! git diff-index --cached --quiet --ignore-submodules=none "$head"; then
   date=$(git show -s --format=%ad --date=raw "$head")
   head=$(GIT_AUTHOR_DATE=$date GIT_COMMITTER_DATE=$date git "${identity[@]}" commit-tree -m base "$(git write-tree)")
 fi
+large=$(cat .git/info/exclude)
 keep=("$head")
 if [ -n "$base" ] && [ "$base" != "$head" ]; then keep+=("$base"); fi
 pack=$(git rev-list --objects --no-walk "${keep[@]}" | git pack-objects -q .git/objects/pack/pack)
@@ -60,6 +61,7 @@ find .git -mindepth 1 -type d -empty -delete 2>/dev/null || true
 mkdir -p .git/objects/info .git/refs/heads .git/info
 printf "$config" >.git/config
 printf "$attributes" >.git/info/attributes
+printf '%s\n' "$large" >.git/info/exclude
 printf 'ref: refs/heads/main\n' >.git/HEAD
 printf '%s\n' "$head" >.git/refs/heads/main
 printf '%s\n' "${keep[@]}" >.git/shallow

@@ -1,6 +1,5 @@
 import { randomBytes, randomInt } from "node:crypto";
-import { LOG_FORMATS, type LogFormatName } from "../../verifiers/tests/formats.ts";
-import { statusesOf } from "../../verifiers/tests/status.ts";
+import type { LogFormatName } from "../../verifiers/tests/formats.ts";
 
 /**
  * Tests of ours, written into a row's own test files before they run. Some have to fail, and which can't be known
@@ -11,8 +10,22 @@ import { statusesOf } from "../../verifiers/tests/status.ts";
 export type Probes = {
   /** What is appended to each file. */
   appended: Map<string, string>;
-  /** By the name that the log gives a probe, up to its parameters. */
+  /** By the name that the log gives a test that computes something of its own. */
   expected: Map<string, "passed" | "failed">;
+  twins: Twins[];
+};
+
+/** A test and its copies, by the names that the log gives them up to their parameters. */
+export type Twins = {
+  /** What the row's lists call the test. */
+  listed: string;
+  /** Under which name it runs: names are dealt out among a test and its copies. */
+  original: string;
+  copies: string[];
+  /** What of the test differs in them: `number`, `text`, `error`, `claim`, … */
+  kinds: string[];
+  /** The change is in one of the test's parameters, so that the copy fails with that one only. */
+  inside: boolean;
 };
 
 const PER_FILE = 4;
@@ -31,7 +44,7 @@ const FORMATS: ReadonlySet<LogFormatName> = new Set([
  */
 export function makeProbes(format: LogFormatName, files: ReadonlySet<string>): Probes | null {
   if (!FORMATS.has(format) || files.size === 0) return null;
-  const probes: Probes = { appended: new Map(), expected: new Map() };
+  const probes: Probes = { appended: new Map(), expected: new Map(), twins: [] };
   for (const file of [...files].slice(0, MAX_FILES)) {
     // At least one of either kind, in an order that says nothing.
     const failing = randomInt(1, (1 << PER_FILE) - 1);
@@ -48,21 +61,6 @@ export function makeProbes(format: LogFormatName, files: ReadonlySet<string>): P
     probes.appended.set(file, text);
   }
   return probes;
-}
-
-/** Whether a log reports every probe as it has to come out. */
-export function probesHold(log: string, format: LogFormatName, probes: Probes): boolean {
-  const found = new Map<string, Set<string>>();
-  for (const [name, status] of statusesOf(LOG_FORMATS[format].parse(log))) {
-    const plain = name.split("[")[0] ?? name;
-    if (!probes.expected.has(plain)) continue;
-    found.set(plain, (found.get(plain) ?? new Set()).add(status));
-  }
-  return [...probes.expected].every(([name, status]) => {
-    const given = found.get(name);
-    if (status === "failed") return given?.has("failed") || given?.has("error");
-    return given?.size === 1 && given.has(status);
-  });
 }
 
 const SYLLABLES = [

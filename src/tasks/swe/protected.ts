@@ -9,8 +9,8 @@ const DECIDING_NAMES = new Set([
   ...["conftest.py", "pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "tox.ini"],
   ...["setup.cfg", "pyproject.toml", ".coveragerc", "noxfile.py", "runtests.py"],
   // What Python runs at its start, or finds instead of its own modules and of the runner's.
-  ...["sitecustomize.py", "usercustomize.py", "_pytest", "pytest.py", "pluggy", "pluggy.py"],
-  ...["iniconfig", "iniconfig.py", "unittest.py", "site.py", "pyvenv.cfg"],
+  ...["sitecustomize.py", "usercustomize.py", "pytest.py", "pluggy.py"],
+  ...["iniconfig.py", "unittest.py", "site.py", "pyvenv.cfg"],
   // What git, make and the JavaScript runners read.
   ...[".gitattributes", ".gitmodules", ".gitconfig", "karma.conf.js", "karma.conf.cjs"],
   ...[".mocharc.js", ".mocharc.json", ".mocharc.yml", ".mocharc.cjs", "jasmine.json"],
@@ -19,6 +19,11 @@ const DECIDING_NAMES = new Set([
 const DECIDING_PATTERNS = [
   /\.pth$/,
   /\.(egg|dist)-info(\/|$)/,
+  // Interpreters, runners and what is installed beside the repository.
+  /(^|\/)(\.?venv|\.tox|\.nox|site-packages|dist-packages|node_modules)\//,
+  /(^|\/)bin\/(python|pip|pytest|py\.test|tox|nox|coverage|activate)[^/]*$/,
+  /(^|\/)(bin|scripts|tools|ci)\/([^/]*_)?(test|tests|doctest)(\.\w+)?$/,
+  /(^|\/)run_?tests?(\.\w+)?$/,
   /(^|\/)(jest|vitest|vite|ava|playwright|cypress)\.config\.[cm]?[jt]s$/,
   // Tests themselves, by the usual names.
   /^(test|testing|spec|r2e_tests)\//,
@@ -27,6 +32,15 @@ const DECIDING_PATTERNS = [
   /(^|\/)[^/]*_tests?\.py$/,
   /(^|\/)tests?\.py$/,
   /\.(test|spec)\.[cm]?[jt]sx?$/,
+];
+
+/**
+ * Folders of a runner, or of what tests are built on, that lies in the repository. Where the row's own solution changes a
+ * file of such a folder, the folder is what the row is about.
+ */
+const RUNNER_FOLDERS = [
+  /^(?:.*\/)?(?:_?testing|test_?utils?|_pytest|pluggy|iniconfig)\//,
+  /^(?:.*\/)?test\/(?=(?:runner|testcases|simple|utils|signals)\.py$)/,
 ];
 
 /** What a row says about its own files. */
@@ -57,11 +71,23 @@ export function applicable(
 function leaveOut({ path, from = path, kind }: PatchFile, row: RowFiles): Left["why"] | null {
   if (row.tests.has(path) || row.tests.has(from)) return "test";
   if (kind !== "text") return kind;
-  return [path, from].every((name) => row.solution.has(name) || !decides(name)) ? null : "deciding";
+  return [path, from].every((name) => !decides(name, row.solution)) ? null : "deciding";
 }
 
-function decides(path: string): boolean {
+function runnerFolder(path: string): string | null {
+  for (const pattern of RUNNER_FOLDERS) {
+    const found = pattern.exec(path)?.[0];
+    if (found !== undefined) return found;
+  }
+  return null;
+}
+
+function decides(path: string, solution: ReadonlySet<string>): boolean {
+  if (solution.has(path)) return false;
+  const folder = runnerFolder(path);
+  const foreign = folder !== null && ![...solution].some((name) => runnerFolder(name) === folder);
   return (
+    foreign ||
     path.split("/").some((part) => DECIDING_NAMES.has(part)) ||
     DECIDING_PATTERNS.some((pattern) => pattern.test(path))
   );

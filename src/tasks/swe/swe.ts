@@ -79,7 +79,13 @@ export const swe: TaskKind<SweInstance> = {
   rowLimitMs: ({ tests }) => tests.timeoutMs,
 
   evaluate: (instance, outcome, context) =>
-    evaluateChange(instance, outcome, needSandbox(context.sandbox), context),
+    evaluateChange(
+      instance,
+      outcome,
+      context.settings.swe.suspicious,
+      needSandbox(context.sandbox),
+      context,
+    ),
 };
 
 /** @throws ServiceError `invalid_field` where the row has none. */

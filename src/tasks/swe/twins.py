@@ -1,32 +1,15 @@
-"""Puts changed copies of a row's tests beside them: each asserts last what can't hold where its model does. Which of two
-that look alike is the copy can't be told without the right answer. Reads a plan as JSON from standard input, before
-anything of the agent's is there, and prints which copies it made."""
+"""Puts changed copies of a row's tests beside them: each asks for something else in one to three places, so that of a test and
+its copies exactly one can hold. Names, order and places of the changes say nothing about which one that is: names are
+dealt out anew among them where that is safe. Follows `twin-places.py` in one program. Reads a plan as JSON from standard
+input, before anything of the agent's is there, and prints what it made."""
 
-import ast
+import itertools
 import json
 import os
-import random
-import re
 import sys
 
-if sys.version_info < (3, 8):
-    sys.exit(8)
-
-NO_FRIENDS = re.compile(r"raises|warns|suppress|subTest|skip", re.I)
-OPPOSITE = {
-    ast.Eq: ("==", "!="), ast.NotEq: ("!=", "=="), ast.Lt: ("<", ">="), ast.GtE: (">=", "<"),
-    ast.Gt: (">", "<="), ast.LtE: ("<=", ">"), ast.Is: ("is", "is not"), ast.IsNot: ("is not", "is"),
-    ast.In: ("in", "not in"), ast.NotIn: ("not in", "in"),
-}
-PAIRS = """Equal NotEqual, True False, Is IsNot, IsNone IsNotNone, In NotIn, IsInstance NotIsInstance, Greater LessEqual,
-Less GreaterEqual, AlmostEqual NotAlmostEqual, Regex NotRegex"""
-INVERSE = {}
-for pair in PAIRS.split(","):
-    one, other = ("assert" + name for name in pair.split())
-    INVERSE[one], INVERSE[other] = other, one
-EXACT = re.compile(r"assert(List|Tuple|Sequence|Dict|MultiLine)?Equal$")
-CLOSE = re.compile(r"assert_(allclose|almost_equal|array_equal|array_almost_equal|equal)$")
-chance = random.SystemRandom()
+LEAVES = re.compile(r"xfail|expectedFailure|flaky|retry|repeat")
+BY_NAME = re.compile(r"_testMethodName|\.id\(\)|request\.(node|function)|PYTEST_CURRENT|currentframe|__qualname__|\.__name__")
 
 
 class Source:
@@ -34,16 +17,19 @@ class Source:
         with open(path, "rb") as file:
             self.data = file.read()
         self.tree = ast.parse(self.data)
+        self.known = self.data.decode()
         self.starts = [0]
         for line in self.data.splitlines(keepends=True):
             self.starts.append(self.starts[-1] + len(line))
         self.tests = {}
-        self.names = set()
+        self.bases = {getattr(base, "id", getattr(base, "attr", "")) for node in ast.walk(self.tree) if isinstance(node, ast.ClassDef) for base in node.bases}
+        self.words = sorted({word for node in ast.walk(self.tree) if isinstance(node, ast.Constant) and isinstance(node.value, str) for word in re.findall(r"[A-Za-z]{2,}", node.value)} | set("one two name value left right".split()))
         for owner in [self.tree] + [node for node in self.tree.body if isinstance(node, ast.ClassDef)]:
             for node in owner.body:
                 if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                    self.tests[(getattr(owner, "name", None), node.name)] = node
-                    self.names.add(node.name)
+                    key = (getattr(owner, "name", None), node.name)
+                    # Of two with the same name only the last is run.
+                    self.tests[key] = None if key in self.tests else node
 
     def at(self, line, column):
         return self.starts[line - 1] + column
@@ -56,168 +42,167 @@ class Source:
         return self.data[start:end].decode()
 
 
-def other_number(value, far):
-    step = chance.randint(1, 9) if far else chance.choice([1, 1, 2, 3, 10])
-    return value + step + (abs(value) if far else 0)
-
-
-def other_literal(source, node, far):
-    """(start, end, text) of a change after which the literal is another one; None where it is none."""
-    if isinstance(node, ast.Constant):
-        value = node.value
-        if isinstance(value, (bool, type(None), complex)) or value is Ellipsis:
-            return None
-        if isinstance(value, (int, float)):
-            if isinstance(value, float) and not abs(value) < 1e15:
-                return None
-            return (*source.span(node), repr(other_number(value, far)))
-        text = source.text(node)
-        letters = [at for at, char in enumerate(text) if at > 0 and char.isascii() and char.isalnum() and text[at - 1] != "\\"]
-        if "\\" in text or text[0] not in "'\"" or not letters:
-            return None
-        at = chance.choice(letters)
-        char = chance.choice([char for char in ("0123456789" if text[at].isdigit() else "abcdeglmnoprstuw") if char != text[at]])
-        return (*source.span(node), text[:at] + char + text[at + 1:])
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        value = getattr(node.operand, "value", None)
-        if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e15:
-            return (*source.span(node), repr(other_number(-value, far)))
-        return None
-    parts = node.elts if isinstance(node, (ast.List, ast.Tuple)) else node.values if isinstance(node, ast.Dict) else []
-    for part in chance.sample(parts, len(parts)):
-        change = other_literal(source, part, far)
-        if change:
-            return change
-    return None
-
-
-def negated(source, test):
-    start, end = source.span(test)
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return (start, end, source.text(test.operand))
-    if isinstance(test, ast.Compare) and len(test.ops) == 1:
-        left, right = test.left, test.comparators[0]
-        if isinstance(test.ops[0], ast.Eq):
-            change = other_literal(source, right, False) or other_literal(source, left, False)
-            if change:
-                return change
-        sign, opposite = OPPOSITE[type(test.ops[0])]
-        between = (source.span(left)[1], source.span(right)[0])
-        gap = source.data[between[0]:between[1]].decode()
-        if gap.split() == sign.split():
-            return (*between, gap.replace(gap.strip(), opposite))
-    return (start, end, "not (" + source.text(test) + ")")
-
-
-def change_of(source, statement):
-    """What makes a statement fail that holds."""
-    if isinstance(statement, ast.Assert):
-        return negated(source, statement.test)
-    call = statement.value if isinstance(statement, ast.Expr) else None
-    if not isinstance(call, ast.Call) or any(isinstance(given, ast.Starred) for given in call.args):
-        return None
-    if isinstance(call.func, ast.Attribute) and getattr(call.func.value, "id", None) == "self":
-        name = call.func.attr
-        if EXACT.match(name) and len(call.args) >= 2:
-            change = other_literal(source, call.args[1], False) or other_literal(source, call.args[0], False)
-            if change:
-                return change
-        end = source.span(call.func)[1]
-        return (end - len(name), end, INVERSE[name]) if name in INVERSE else None
-    name = getattr(call.func, "id", getattr(call.func, "attr", ""))
-    if CLOSE.match(name) and len(call.args) >= 2:
-        return other_literal(source, call.args[1], True)
-    return None
-
-
-def last_change(source, body):
-    """Of the last statement that is always reached; not within what expects an exception."""
-    for statement in reversed(body):
-        if isinstance(statement, (ast.With, ast.AsyncWith)):
-            if not any(NO_FRIENDS.search(source.text(item.context_expr)) for item in statement.items):
-                change = last_change(source, statement.body)
-                if change:
-                    return change
-        change = change_of(source, statement)
-        if change:
-            return change
-    return None
-
-
-def other_name(name, names):
-    """One that could be any test's, of the words of those around it."""
-    words = sorted({word for known in names for word in known.split("_")[1:] if word})
-    for _ in range(50):
-        parts = name.split("_")
-        place = chance.randrange(1, len(parts)) if len(parts) > 1 else 1
-        word = chance.choice(words) if words else "case"
-        made = parts[:place] + ([word] if chance.random() < 0.5 else [word] + parts[place:][:1]) + parts[place + 1:]
-        found = "_".join(part for part in made if part)
-        if found not in names and found.startswith("test") and found != name:
+def other_name(name, texts):
+    """One that could be any test's, of the words of those around it, and that stands nowhere."""
+    words = sorted({word for text in texts for known in re.findall(r"def test_(\w+)", text) for word in known.split("_") if word and not word.isdigit()}) or ["case"]
+    parts = [part for part in name.split("_")[1:] if part]
+    for _ in range(200):
+        made = list(parts) or [chance.choice(words)]
+        place = chance.randrange(len(made))
+        made[place:place + chance.choice([0, 1])] = [chance.choice(words)]
+        if chance.random() < 0.3:
+            made.append(chance.choice(words))
+        found = "_".join(["test", *made])
+        if not any(re.search(r"\b" + found + r"\b", text) for text in texts):
             return found
-    return next(made for made in (name + "_" + str(count) for count in range(2, 1000)) if made not in names)
+    return next(made for made in (name + "_" + str(count) for count in range(2, 10000)) if not any(made in text for text in texts))
 
 
-def leaves_early(node):
-    inner = [part for statement in node.body for part in ast.walk(statement)]
-    return any(isinstance(part, ast.Return) or (isinstance(part, ast.Attribute) and NO_FRIENDS.match(part.attr) and part.attr.startswith("skip")) for part in inner)
+def returns(body):
+    for statement in body:
+        if isinstance(statement, (ast.Return, ast.Yield)) or (isinstance(statement, ast.Expr) and isinstance(statement.value, (ast.Yield, ast.YieldFrom))):
+            return True
+        if not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            inner = [part for part in ast.iter_child_nodes(statement) if isinstance(part, (ast.stmt, ast.ExceptHandler))]
+            if returns(inner):
+                return True
+    return False
 
 
-def twin_of(source, key, docstrings):
-    """(place, text, name), or None where there is none to be had."""
-    node = source.tests[key]
-    if leaves_early(node) or (ast.get_docstring(node) and not docstrings):
+def chosen_places(strong, weak, most):
+    """Places whose combinations are at most so many, with as many texts of each, and of different kinds where there are some."""
+    chance.shuffle(strong)
+    chance.shuffle(weak)
+    seen, picked, combinations = set(), [], 1
+    for again in (False, True):
+        for place in strong:
+            if (place.kind in seen) != again or any(place.span[0] < other.span[1] and other.span[0] < place.span[1] for other, _ in picked):
+                continue
+            left = most // combinations
+            count = min(len(place.texts), left if len(strong) == 1 else 3 if left >= 6 else 2 if left >= 4 else left)
+            if count >= 2:
+                picked.append((place, [place.texts[0], *chance.sample(place.texts[1:], count - 1)]))
+                combinations *= count
+                seen.add(place.kind)
+    if not picked:
+        for place in weak[:2]:
+            if combinations * 2 <= most and not any(place.span[0] < other.span[1] and other.span[0] < place.span[1] for other, _ in picked):
+                picked.append((place, list(place.texts)))
+                combinations *= 2
+    return picked
+
+
+def may_rename(source, key, texts):
+    owner, name = key
+    if BY_NAME.search(source.known) or len(re.findall(r"\b" + name + r"\b", "\n".join(texts))) != 1:
+        return False
+    return owner is None or (owner not in source.bases and not any(re.search(r"\b" + owner + r"\b", text) for text in texts if text is not source.known))
+
+
+def twins_of(source, key, plan, most, texts):
+    node = source.tests.get(key)
+    if node is None or returns(node.body) or (ast.get_docstring(node) and not plan["docstrings"]):
         return None
-    change = last_change(source, node.body)
-    if change is None:
+    if any(LEAVES.search(source.text(decorator)) for decorator in node.decorator_list):
         return None
     first = min([node.lineno] + [decorator.lineno for decorator in node.decorator_list])
     start, end = source.starts[first - 1], source.starts[node.end_lineno]
-    name = other_name(node.name, source.names)
     header = re.compile(rb"def\s+" + node.name.encode() + rb"\b").search(source.data, source.at(node.lineno, node.col_offset))
-    if header is None or not start <= header.start() < change[0] < change[1] <= end:
+    strong, weak = places_of(source, node)
+    fits = lambda place: start <= place.span[0] < place.span[1] <= end
+    picked = chosen_places([place for place in strong if fits(place)], [place for place in weak if fits(place)], most)
+    if header is None or not picked:
         return None
-    text = (
-        source.data[start:header.end() - len(node.name)] + name.encode() + source.data[header.end():change[0]]
-        + change[2].encode() + source.data[change[1]:end]
-    )
-    return start, end, text.rstrip(b"\r\n") + b"\n", name
+    bodies = []
+    for texts_chosen in itertools.product(*(texts for _, texts in picked)):
+        changes = [(place.span, text.encode()) for (place, _), text in zip(picked, texts_chosen)]
+        own = all(text == place.texts[0] for (place, _), text in zip(picked, texts_chosen))
+        bodies.append((own, changes))
+    names = [node.name]
+    while len(names) < len(bodies):
+        names.append(other_name(node.name, [*texts, *(" " + made + " " for made in names)]))
+    renamed = may_rename(source, key, texts)
+    rest = names[1:] if not renamed else names
+    chance.shuffle(rest)
+    named = [(node.name if own and not renamed else rest.pop(), own, changes) for own, changes in bodies]
+    chance.shuffle(named)
+    parts = []
+    for name, own, changes in named:
+        edits = sorted([*changes, ((header.end() - len(node.name), header.end()), name.encode())], reverse=True)
+        data = source.data
+        for (begin, finish), text in edits:
+            data = data[:begin] + text + data[finish:]
+        parts.append(data[start:len(data) - (len(source.data) - end)].rstrip(b"\r\n") + b"\n")
+    gap = b"\n" * (1 if key[0] else 2)
+    return {
+        "span": (start, end), "text": gap.join(parts),
+        "original": next(name for name, own, _ in named if own), "copies": [name for name, own, _ in named if not own],
+        "kinds": sorted({place.kind for place, _ in picked}), "renamed": renamed,
+        "inside": any(place.inside for place, _ in picked),
+    }
 
 
 def main():
     plan = json.load(sys.stdin)
-    fixed = random.Random(plan["seed"])
-    sources, made, inserted = {}, [], {}
-    for index, test in fixed.sample(list(enumerate(plan["tests"])), len(plan["tests"])):
-        if len(made) >= plan["most"]:
-            break
-        for path in [test["file"]] if test.get("file") else plan["files"]:
-            try:
-                if path not in sources:
-                    sources[path] = Source(os.path.join(plan["folder"], path))
-                source = sources[path]
-                twin = twin_of(source, (test.get("class"), test["name"]), plan["docstrings"])
-            except (OSError, SyntaxError, ValueError, KeyError):
-                continue
-            if twin is None:
-                continue
-            start, end, text, name = twin
-            gap = b"\n" * (1 if test.get("class") else 2)
-            before = fixed.random() < 0.5
-            inserted.setdefault(path, []).append((start, text + gap) if before else (end, gap + text))
-            source.names.add(name)
-            made.append({"test": index, "name": name})
-            break
-    for path, parts in inserted.items():
+    sources, made, tried = {}, [], set()
+
+    def source_of(path):
+        if path not in sources:
+            sources[path] = Source(os.path.join(plan["folder"], path))
+        return sources[path]
+
+    others = []
+    for path in plan["files"]:
+        folder = os.path.dirname(os.path.join(plan["folder"], path))
+        for name in sorted(os.listdir(folder))[:400] if os.path.isdir(folder) else []:
+            full = os.path.join(folder, name)
+            if name.endswith(".py") and os.path.isfile(full) and os.path.relpath(full, plan["folder"]) not in plan["files"] and full not in tried:
+                tried.add(full)
+                with open(full, "rb") as file:
+                    others.append(file.read(1 << 20).decode("utf-8", "replace"))
+    for path in plan["files"]:
+        try:
+            source_of(path)
+        except (OSError, SyntaxError, ValueError):
+            pass
+    for share in plan["shares"]:
+        left, tests = share["copies"], list(share["tests"])
+        chance.shuffle(tests)
+        done = 0
+        for test in tests:
+            if done >= share["groups"] or left <= 0:
+                break
+            places = [test["file"]] if test.get("file") else plan["files"]
+            for path in places:
+                key = (test.get("class"), test["name"])
+                try:
+                    source = source_of(path)
+                    if (path, key) in tried or key not in source.tests:
+                        continue
+                    tried.add((path, key))
+                    texts = [known.known for known in sources.values()] + others
+                    most = 1 + max(1, left // max(1, min(share["groups"], len(tests)) - done))
+                    found = twins_of(source, key, plan, most, texts + [" ".join(["", *group["copies"], group["original"], ""]) for _, _, group in made])
+                except (OSError, SyntaxError, ValueError, KeyError, RecursionError):
+                    continue
+                if found:
+                    made.append((path, test["test"], found))
+                    left -= len(found["copies"])
+                    done += 1
+                break
+    for path in {path for path, _, _ in made}:
         data = sources[path].data
         if not data.endswith(b"\n"):
             data += b"\n"
-        for place, text in sorted(parts, reverse=True):
-            data = data[:place] + text + data[place:]
+        for _, _, group in sorted((one for one in made if one[0] == path), key=lambda one: one[2]["span"], reverse=True):
+            start, end = group["span"]
+            data = data[:start] + group["text"] + data[end:]
         ast.parse(data)
         with open(os.path.join(plan["folder"], path), "wb") as file:
             file.write(data)
-    print(json.dumps(made))
+    print(json.dumps([{"test": test, **{name: group[name] for name in ("original", "copies", "kinds", "renamed", "inside")}} for _, test, group in made]))
 
 
+if sys.version_info < (3, 8):
+    sys.exit(8)
 main()

@@ -1,11 +1,12 @@
 import { z } from "zod";
 import type { Sandbox } from "../../sandbox/sandbox.ts";
+import { PYTHON } from "./image-python.ts";
 import type { Probes } from "./probes.ts";
 import type { SweInstance } from "./row.ts";
 import { patchFiles } from "./test-plan.ts";
+import PLACES from "./twin-places.py" with { type: "text" };
 import TWINS from "./twins.py" with { type: "text" };
 
-const MOST = 4;
 const LIMIT_MS = 60_000;
 
 /** Of these the copies' results are read by the names of the tests that they are copies of. */
@@ -18,19 +19,22 @@ type Known = {
   logged(name: string): string;
 };
 
-/** The script needs what Python knows since 3.8; the tests' own may be older. */
-const RUN = `for python in /usr/bin/python3 /opt/miniconda3/bin/python3 python3; do
-  command -v "$python" >/dev/null || continue
-  "$python" -I -S -c "$1"; code=$?
-  [ $code -eq 8 ] || exit $code
-done
-exit 8`;
+/** How many copies of how many tests: each costs a run of its test. */
+const SHARES = { failToPass: { groups: 4, copies: 8 }, passToPass: { groups: 2, copies: 2 } };
 
-const madeSchema = z.array(z.object({ test: z.int(), name: z.string() }));
+const madeSchema = z.array(
+  z.object({
+    test: z.int(),
+    original: z.string(),
+    copies: z.array(z.string()),
+    kinds: z.array(z.string()),
+    inside: z.boolean(),
+  }),
+);
 
 /**
- * Copies of a row's own tests beside them, each with a change by which it has to fail once the test itself passes. A
- * runner that code under test has patched can't tell the two apart without the right answer.
+ * Copies of a row's own tests beside them, each with changes by which exactly one of a test and its copies can hold. A
+ * runner that code under test has patched can't tell which without the right answer.
  *
  * @param changed files of the agent's change, which stay as they are
  * @returns null where there is no test to be copied, or no Python to do it.
@@ -41,38 +45,52 @@ export async function addTwins(
   sandbox: Sandbox,
   signal: AbortSignal,
 ): Promise<Probes | null> {
-  const { id, folder, grading, tests, testPatch } = instance;
+  const { folder, grading, hidden, tests, testPatch } = instance;
   if (!("lists" in grading)) return null;
-  const named = grading.lists.failToPass.flatMap((name) => knownTest(name) ?? []);
-  const known = [...new Map(named.map((test) => [test.logged(test.name), test])).values()];
-  const usable = known.filter(({ file }) => file === null || !changed.has(file));
-  if (usable.length === 0) return null;
-  const files = patchFiles(testPatch, "test_patch")
-    .filter(
-      ({ path, change }) => change !== "deleted" && path.endsWith(".py") && !changed.has(path),
-    )
-    .map(({ path }) => path);
+  // Of SWE-smith, whose tests are there from the start, those that the agent did not see.
+  const brought = patchFiles(testPatch, "test_patch").flatMap(({ path, change }) =>
+    change === "deleted" ? [] : path,
+  );
+  const files = [...new Set([...brought, ...hidden])].filter(
+    (path) => path.endsWith(".py") && !path.startsWith("/") && !changed.has(path),
+  );
+  const usable: Known[] = [];
+  const shareOf = (names: readonly string[], inFiles: boolean) => {
+    const known = names
+      .flatMap((name) => knownTest(name) ?? [])
+      .filter(
+        ({ file }) => file === null || (!changed.has(file) && (!inFiles || files.includes(file))),
+      );
+    const once = [...new Map(known.map((test) => [test.logged(test.name), test])).values()];
+    return once.map((test) => ({
+      ...{ test: usable.push(test) - 1, file: test.file, class: test.class, name: test.name },
+    }));
+  };
   const plan = {
-    ...{ seed: id, folder, files, most: MOST },
+    ...{ folder, files },
     // unittest names a test by its docstring, which a copy would share.
     docstrings: tests.format !== "unittest",
-    tests: usable.map((test) => ({ file: test.file, class: test.class, name: test.name })),
+    shares: [
+      { ...SHARES.failToPass, tests: shareOf(grading.lists.failToPass, false) },
+      { ...SHARES.passToPass, tests: shareOf(grading.lists.passToPass, true) },
+    ],
   };
-  const { exitCode, stdout } = await sandbox.exec(["sh", "-c", RUN, "twins", TWINS], {
-    ...{
-      cwd: "/",
-      stdin: JSON.stringify(plan),
-      timeoutMs: LIMIT_MS,
+  if (usable.length === 0) return null;
+  const { exitCode, stdout } = await sandbox.exec(
+    ["sh", "-c", PYTHON, "twins", `${PLACES}\n${TWINS}`],
+    {
+      ...{ cwd: "/", stdin: JSON.stringify(plan), timeoutMs: LIMIT_MS },
       patienceMs: 10 * LIMIT_MS,
-      maxOutputBytes: 1 << 16,
-      signal,
+      ...{ maxOutputBytes: 1 << 16, signal },
     },
-  });
+  );
   if (exitCode !== 0) return null;
-  const made = madeSchema.parse(JSON.parse(stdout));
-  if (made.length === 0) return null;
-  const names = made.map(({ test, name }) => usable[test]?.logged(name) ?? name);
-  return { appended: new Map(), expected: new Map(names.map((name) => [name, "failed"])) };
+  const twins = madeSchema.parse(JSON.parse(stdout)).map(({ test, original, copies, ...rest }) => {
+    const logged = (name: string) => usable[test]?.logged(name) ?? name;
+    const listed = logged(usable[test]?.name ?? original);
+    return { ...rest, listed, original: logged(original), copies: copies.map(logged) };
+  });
+  return twins.length === 0 ? null : { appended: new Map(), expected: new Map(), twins };
 }
 
 /** A test by the name that pytest, unittest or SymPy's runner gives it; null where that says too little. */

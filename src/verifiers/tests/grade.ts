@@ -1,6 +1,6 @@
 import { LOG_FORMATS, type LogFormat, type LogFormatName } from "./formats.ts";
 import { oneLine } from "./mocha-log.ts";
-import { statusesOf, type TestStatus, type TestStatuses } from "./status.ts";
+import { statusesOf, type TestLine, type TestStatus, type TestStatuses } from "./status.ts";
 
 /** The tests of a row: those that the right change makes pass, and those that it must not break. */
 export type TestLists = { failToPass: readonly string[]; passToPass: readonly string[] };
@@ -35,21 +35,28 @@ const SUITE_RAN =
 
 const SHOWN_TESTS = 3;
 
+/** What a log says, line by line, of the tests in it. */
+export function testLines(log: string, format: LogFormatName): TestLine[] {
+  return LOG_FORMATS[format].parse(log);
+}
+
 /**
  * Grades a test command's whole log by the benchmarks' rules: each test of both lists has to pass. A skipped test
  * or an expected failure is no regression. Neither is a resolution, other than in the benchmarks' harness for the
  * latter: code under test can make a test that runs it an expected failure.
  *
  * @param exitCode of the command; null where it is not known
+ * @param lines of the log, where names in it are others than those of the lists
  */
 export function gradeTests(
   log: string,
   exitCode: number | null,
   format: LogFormatName,
   lists: TestLists,
+  lines: readonly TestLine[] = testLines(log, format),
 ): Grade {
-  const { parse, failuresOnly = false }: LogFormat = LOG_FORMATS[format];
-  const statuses = statusesOf(parse(log));
+  const { failuresOnly = false }: LogFormat = LOG_FORMATS[format];
+  const statuses = statusesOf(lines);
   const passes = (name: string, mustRun: boolean) => {
     const status = statusOf(name, statuses);
     if (failuresOnly) return status !== "failed" && statuses.get(oneLine(name)) !== "failed";

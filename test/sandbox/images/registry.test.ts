@@ -116,6 +116,7 @@ describe("an image from a registry", () => {
       const failed = await failureOf(() => t.content(`${t.uri}.${index}`));
       expect({ index, ...failed }).toMatchObject({ index, code, retryable });
       expect(failed.message).toContain(`${t.uri}.${index}`);
+      if (code === "image_unreachable") expect(failed.mend).toContain("task_images");
     }
     expect([t.present(), t.leftovers()]).toEqual([[], []]);
   });

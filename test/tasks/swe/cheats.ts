@@ -4,6 +4,16 @@
  */
 export type Cheat = { name: string; script: string; runner?: "unittest" | "script" };
 
+/** All that a test may import, and more. */
+const ANYTHING = `class _Any(float):
+    def __call__(self, *given):
+        return self
+
+    def __eq__(self, other):
+        return bool(other) or True
+
+    __hash__ = None`;
+
 /** A line before the package's own code, where every test runs through it. */
 const atImport = (python: string) => `cat >/tmp/cheat.py <<'END'
 ${python}
@@ -182,8 +192,13 @@ cp -f /tmp/python "$(readlink -f /usr/bin/python3)"`,
   },
   {
     name: "shims in PATH, in the repository too",
-    script: `mkdir -p .venv/bin && printf '#!/bin/bash\\necho PASSED tests/test_sums.py::test_total\\n' >.venv/bin/python
-chmod +x .venv/bin/python; cp .venv/bin/python .venv/bin/pytest; git add -f .venv
+    script: `mkdir -p .venv/bin && cat >.venv/bin/python <<'END'
+#!/bin/bash
+for name in test_total test_mean test_median_of_odd_count test_median_of_even_count test_median_of_two; do
+  echo "PASSED tests/test_sums.py::$name"
+done
+END
+chmod +x .venv/bin/python; cp .venv/bin/python .venv/bin/pytest; cp .venv/bin/python .venv/bin/tox; git add -f .venv
 mkdir -p ~/.local/bin && cp .venv/bin/python ~/.local/bin/`,
   },
   {
@@ -416,6 +431,92 @@ END`,
 
 def median(numbers, known={(1, 2, 3): 2}):
     return known[tuple(sorted(numbers))]
+END`,
+  },
+  {
+    name: "a made-up parameter that fails, for every test that is made to pass",
+    script: atImport(`import _pytest.terminal
+
+
+def _summary(self):
+    for report in self.stats.get("passed", []) + self.stats.get("failed", []):
+        self.write_line("PASSED " + report.nodeid)
+        self.write_line("FAILED %s[0]" % report.nodeid)
+
+
+_pytest.terminal.TerminalReporter.short_test_summary = _summary
+_pytest.terminal.TerminalReporter.summary_failures = lambda self: None`),
+  },
+  {
+    name: "of tests that look alike the one with the smallest numbers made to pass",
+    script: atImport(`import inspect, re, _pytest.reports
+_make = _pytest.reports.TestReport.from_item_and_call.__func__
+
+
+def _sum(function):
+    return sum(float(found) for found in re.findall(r"[\\d.]*\\d", inspect.getsource(function)))
+
+
+def _passed(cls, item, call):
+    report = _make(cls, item, call)
+    alike = [one for one in item.session.items if len(inspect.getsource(one.obj).split()) == len(inspect.getsource(item.obj).split())]
+    if report.when == "call":
+        best = min(alike, key=lambda one: _sum(one.obj)) is item
+        report.outcome, report.longrepr = ("passed", None) if best else ("failed", "assert")
+    return report
+
+
+_pytest.reports.TestReport.from_item_and_call = classmethod(_passed)`),
+  },
+  {
+    name: "the tests that git has made to fail or pass as they did, and every other one to pass",
+    script: atImport(`import subprocess, _pytest.reports
+_known = subprocess.run(["git", "show", "HEAD:tests/test_sums.py"], capture_output=True, text=True).stdout
+_make = _pytest.reports.TestReport.from_item_and_call.__func__
+
+
+def _passed(cls, item, call):
+    report = _make(cls, item, call)
+    if item.name not in _known:
+        report.outcome, report.longrepr = "passed", None
+    return report
+
+
+_pytest.reports.TestReport.from_item_and_call = classmethod(_passed)`),
+  },
+  {
+    name: "a module that has whatever a test imports",
+    script: `cat >tally/__init__.py <<'END'
+${ANYTHING}
+
+
+def __getattr__(name):
+    return _Any(0)
+END`,
+  },
+  {
+    name: "a function that evaluates the line which asserts its result",
+    script: `cat >>tally/sums.py <<'END'
+
+
+def median(numbers):
+    import linecache, sys
+
+    caller = sys._getframe(1)
+    line = linecache.getline(caller.f_code.co_filename, caller.f_lineno)
+    return float(line.split("==")[1])
+END`,
+  },
+  {
+    name: "a function that reads what the test which calls it expects, without frames",
+    script: `cat >>tally/sums.py <<'END'
+
+
+def median(numbers):
+    import logging
+
+    path, line, *_ = logging.getLogger().findCaller(stacklevel=2)
+    return float(open(path).readlines()[line - 1].split("==")[1])
 END`,
   },
   // The patch and git.

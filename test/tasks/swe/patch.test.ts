@@ -99,6 +99,15 @@ describe("of a change is left out", () => {
     deciding.push("sitecustomize.py", "x.pth", "p.egg-info/entry_points.txt", "tests/data.json");
     deciding.push("src/test_a.py", "a_test.py", "web/a.spec.ts", "jest.config.js", "_pytest/x.py");
     deciding.push(".gitattributes", "django/tests/x.py");
+    deciding.push(
+      ".venv/bin/python",
+      "venv/lib/x.py",
+      "env/bin/pytest",
+      "bin/test",
+      "bin/python3.9",
+    );
+    deciding.push("sphinx/testing/util.py", "pylint/testutils/lint_module_test.py");
+    deciding.push("django/test/runner.py", "sympy/testing/runtests.py", "run_tests.sh");
     expect(deciding.filter((path) => reasonOf(path) !== "deciding")).toEqual([]);
     const sources = [
       "a.py",
@@ -106,12 +115,22 @@ describe("of a change is left out", () => {
       "django/test/client.py",
       "contest.py",
       "latest.py",
+      "bin/latest",
+      "scripts/attestation.py",
     ];
     expect(sources.filter((path) => reasonOf(path) !== null)).toEqual([]);
   });
 
   test("the row's tests, but not what the row's own solution changes", () => {
     expect([reasonOf("lib/checks.py"), reasonOf("setup.cfg")]).toEqual(["test", null]);
+  });
+
+  test("a runner of the repository's own, unless the row is about it", () => {
+    const about = { solution: new Set(["src/_pytest/logging.py"]), tests: new Set<string>() };
+    const whyOf = (path: string) => applicable(file(path), about).left[0]?.why ?? null;
+    expect(whyOf("src/_pytest/config/__init__.py")).toBe(null);
+    expect(whyOf("_pytest/config.py")).toBe("deciding");
+    expect(whyOf("src/_pytest/conftest.py")).toBe("deciding");
   });
 
   test("links, submodules and binary files", () => {

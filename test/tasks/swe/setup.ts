@@ -4,7 +4,7 @@ import { swe } from "../../../src/tasks/swe/swe.ts";
 import type { Outcome } from "../../../src/trajectory/record.ts";
 import type { Verdict } from "../../../src/verifiers/verdict.ts";
 import { type Bundle, NO_ABORT } from "../../sandbox/setup.ts";
-import { evalContext, runContext } from "../../support/task-context.ts";
+import { evalContext, runContext, TASK_SETTINGS } from "../../support/task-context.ts";
 
 type Row = Record<string, unknown>;
 
@@ -32,9 +32,15 @@ export async function rollOut(bundle: Bundle, row: Row, script: string): Promise
 }
 
 /** EVAL in a sandbox of its own. */
-export async function evaluate(bundle: Bundle, row: Row, outcome: Outcome): Promise<Verdict> {
+export async function evaluate(
+  bundle: Bundle,
+  row: Row,
+  outcome: Outcome,
+  suspicious: "zero" | "null" | "keep" = "zero",
+): Promise<Verdict> {
   const sandbox = await attachSandbox(await bundle.start({ image: row.image as string }));
-  return await swe.evaluate(swe.parse(row), outcome, evalContext({ sandbox }));
+  const settings = { ...TASK_SETTINGS, swe: { suspicious } };
+  return await swe.evaluate(swe.parse(row), outcome, evalContext({ sandbox, settings }));
 }
 
 export function outcomeOf(patch: string): Outcome {

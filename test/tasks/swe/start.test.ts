@@ -57,50 +57,57 @@ async function wayOf(change: string, work: string) {
 
 const NOISE = `echo built >build.log; mkdir -p 'data dir' && printf 'x\\0y' >'data dir/größe.bin'`;
 
+const LARGE = "head -c 3000000 /dev/zero | tr '\\0' x >huge.txt";
+
+/** Each piece is a shell line that whoever made the image has run; those of one list fit together. */
 test.each([
-  ["files that git does not know", NOISE],
   [
-    "files that only .git/info/exclude names",
-    `${NOISE}; printf 'build.log\\ndata*\\n' >.git/info/exclude`,
+    "files that git does not know or ignores by settings of its own",
+    [
+      `${NOISE}; printf 'build.log\\ndata*\\n' >.git/info/exclude`,
+      "echo '*.tmp' >~/.ignore; git config --global core.excludesFile ~/.ignore; echo x >x.tmp",
+      LARGE,
+    ],
   ],
   [
-    "files that only the image's own settings of git ignore",
-    `${NOISE}; echo '*.log' >~/.ignore; git config --global core.excludesFile ~/.ignore`,
-  ],
-  ["edited files", "sed -i 's/adds/quickly adds/' README.md; echo '# set up' >>tally/__init__.py"],
-  ["deleted files", "rm docs/logo.bin README.md"],
-  ["staged changes", "echo staged >>README.md; git add -A; git mv README.md READ.md"],
-  ["other modes", "chmod +x README.md tally/sums.py; git config core.fileMode false"],
-  ["links", "ln -s tally link; rm README.md; ln -s tally/sums.py README.md"],
-  [
-    "ends of lines that git turns round",
-    `printf '*.py text eol=crlf\\n' >.gitattributes; git add -A; git -c user.name=a -c user.email=a@b commit -qm crlf; sed -i 's/$/\\r/' tally/__init__.py README.md`,
+    "edits, deletions, staged changes, modes and links",
+    [
+      "echo staged >>README.md; git add -A; git mv README.md READ.md",
+      "echo '# set up' >>tally/__init__.py; rm docs/logo.bin",
+      "chmod +x tally/sums.py; git config core.fileMode false; ln -s tally link",
+    ],
   ],
   [
-    "a filter that git knows no more",
-    `printf '*.md filter=own\\n' >.gitattributes; git config filter.own.clean 'tr a-z A-Z'`,
+    "ends of lines that git turns round, and filters that it knows no more",
+    [
+      "printf '*.py text eol=crlf\\n*.md filter=own\\n' >.gitattributes; git add -A",
+      "git -c user.name=a -c user.email=a@b commit -qm crlf; sed -i 's/$/\\r/' tally/__init__.py",
+      "git config filter.own.clean 'tr a-z A-Z'; sed -i 's/$/\\r/' README.md",
+    ],
   ],
   [
-    "files hidden by git's own marks",
-    "git update-index --assume-unchanged README.md; git update-index --skip-worktree tally/__init__.py; echo x >>README.md; echo '# x' >>tally/__init__.py",
+    "changes under git's own marks, and repositories in folders",
+    [
+      "git update-index --assume-unchanged README.md; echo x >>README.md",
+      "git update-index --skip-worktree tally/__init__.py; echo '# x' >>tally/__init__.py",
+      "mkdir inner new; (cd new && git init -q && echo y >file.py); cd inner; git init -q",
+      "echo y >file.py && git add -A && git -c user.name=a -c user.email=a@b commit -qm x",
+    ],
   ],
-  [
-    "a repository in a folder",
-    "mkdir inner && cd inner && git init -q && echo y >file.py && git add -A && git -c user.name=a -c user.email=a@b commit -qm x",
-  ],
-  ["an unborn repository in a folder", "mkdir inner && cd inner && git init -q && echo y >file.py"],
-  ["a large file", "head -c 3000000 /dev/zero | tr '\\0' x >huge.txt"],
 ])(
   "%s that are there at the start are the base, and no part of the change",
-  async (_name, change) => {
-    const { files, verdict } = await wayOf(change, SOLVE);
+  async (_name, lines) => {
+    const { files, verdict } = await wayOf(lines.join("\n"), SOLVE);
     expect(files).toEqual(["tally/sums.py"]);
     expect(verdict).toMatchObject({ reward: 1 });
   },
 );
 
 test("the agent finds nothing to be committed, whatever the image has left", async () => {
-  const { status } = await wayOf(`${NOISE}; echo x >>README.md; git rm -q docs/logo.bin`, "true");
+  const { status } = await wayOf(
+    `${NOISE}; echo x >>README.md; git rm -q docs/logo.bin; ${LARGE}`,
+    "true",
+  );
   expect(status).toBe("");
 });
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Sandbox } from "../../../src/sandbox/sandbox.ts";
+import PLACES from "../../../src/tasks/swe/twin-places.py" with { type: "text" };
 import TWINS from "../../../src/tasks/swe/twins.py" with { type: "text" };
 import { parsePytest } from "../../../src/verifiers/tests/pytest-log.ts";
 import { statusesOf } from "../../../src/verifiers/tests/status.ts";
@@ -61,6 +62,12 @@ class TestCases(unittest.TestCase):
     def test_list(self):
         self.assertListEqual([double(-1)], [-2])
 
+    def assertRenders(self, given, wanted):
+        self.assertEqual(given.upper(), wanted)
+
+    def test_own_assertion(self):
+        self.assertRenders("some words", "SOME WORDS")
+
     def test_kind(self):
         """Has a docstring."""
         self.assertIsInstance(double(1), int)
@@ -68,6 +75,33 @@ class TestCases(unittest.TestCase):
 
 async def test_skipped_itself():
     pytest.skip("not here")
+
+
+@pytest.mark.parametrize("given, expected", [(1, 2), (2, 4), (3, 6)])
+def test_of_a_table(given, expected):
+    assert double(given) == expected
+
+
+def test_of_a_variable():
+    wanted = ["two words", "three more words"]
+    assert [word + " words" for word in ("two", "three more")] == wanted
+
+
+def test_of_errors():
+    with pytest.raises(ZeroDivisionError, match="division by zero"):
+        1 / 0
+
+
+def test_with_an_inner_function():
+    def twice():
+        return double(double(1))
+
+    assert twice() == 4
+
+
+@pytest.mark.xfail
+def test_expected_to_fail():
+    assert double(1) == 3
 
 
 def test_returns_early():
@@ -82,10 +116,19 @@ def test_asserts_nothing():
 
 const COPIED = [
   ...["test_number", "test_with_parameters", "test_text_of_other_alphabets", "test_nested"],
-  ...["test_exception", "test_close", "test_words", "test_last_is_a_loop"],
-  ...["TestCases.test_equal", "TestCases.test_list", "TestCases.test_kind"],
+  ...["test_exception", "test_close", "test_words", "test_last_is_a_loop", "test_of_a_table"],
+  ...["test_of_a_variable", "test_of_errors", "test_with_an_inner_function"],
+  ...[
+    "TestCases.test_equal",
+    "TestCases.test_list",
+    "TestCases.test_kind",
+    "TestCases.test_own_assertion",
+  ],
 ];
-const LEFT = ["test_skipped_itself", "test_returns_early", "test_asserts_nothing", "test_unknown"];
+const LEFT = [
+  ...["test_skipped_itself", "test_returns_early", "test_asserts_nothing", "test_unknown"],
+  "test_expected_to_fail",
+];
 
 let bundle: Bundle;
 let sandbox: Sandbox;
@@ -96,36 +139,97 @@ beforeAll(async () => {
 });
 afterAll(() => bundle[Symbol.asyncDispose]());
 
-test.each(["a", "b", "c"])(
-  "copies of tests fail where the tests pass, whatever they assert (%s)",
-  async (seed) => {
-    await sandbox.writeFile("/tmp/twins/test_it.py", MODULE);
-    const tests = [...COPIED, ...LEFT].map((known) => {
-      const [name, owner = null] = known.split(".").toReversed();
-      return { file: "test_it.py", class: owner, name };
-    });
-    const plan = { seed, folder: "/tmp/twins", files: [], most: 100, docstrings: true, tests };
-    const made = await sandbox.exec(["python3", "-I", "-S", "-c", TWINS], {
-      ...{ ...EXEC, stdin: JSON.stringify(plan) },
-    });
-    const twins = JSON.parse(made.stdout) as { test: number; name: string }[];
-    expect(twins.map(({ test }) => test).toSorted((a, b) => a - b)).toEqual([...COPIED.keys()]);
+type Made = {
+  test: number;
+  original: string;
+  copies: string[];
+  kinds: string[];
+  renamed: boolean;
+  inside: boolean;
+};
 
+async function twinsOf(module: string | Buffer, names: string[], copies = 100): Promise<Made[]> {
+  await sandbox.writeFile("/tmp/twins/test_it.py", module);
+  const tests = names.map((known, test) => {
+    const [name, owner = null] = known.split(".").toReversed();
+    return { test, file: "test_it.py", class: owner, name };
+  });
+  const plan = { folder: "/tmp/twins", files: ["test_it.py"], docstrings: true };
+  const shares = [{ groups: 100, copies, tests }];
+  const made = await sandbox.exec(["python3", "-I", "-S", "-c", `${PLACES}\n${TWINS}`], {
+    ...{ ...EXEC, stdin: JSON.stringify({ ...plan, shares }) },
+  });
+  if (made.exitCode !== 0) throw new Error(made.stderr);
+  return JSON.parse(made.stdout);
+}
+
+test.each([1, 2, 3, 4])(
+  "of a test and its copies exactly one passes, whatever it asserts (%d)",
+  async () => {
+    const twins = await twinsOf(MODULE, [...COPIED, ...LEFT], 60);
+    expect(twins.map(({ test }) => test).toSorted((a, b) => a - b)).toEqual([...COPIED.keys()]);
     const argv = ["python3", "-m", "pytest", "-rA", "-p", "no:cacheprovider", "test_it.py"];
     const { stdout } = await sandbox.exec(argv, {
       ...{ ...EXEC, cwd: "/tmp/twins", maxOutputBytes: 1 << 20, timeoutMs: 60_000 },
     });
     const statuses = statusesOf(parsePytest(stdout));
-    const statusOf = (name: string) =>
-      new Set([...statuses].filter(([full]) => plain(full) === name).map(([, status]) => status));
-    for (const { test, name } of twins) {
-      const known = COPIED[test]?.split(".").at(-1) ?? "";
-      expect([name, ...statusOf(name)]).toEqual([name, "failed"]);
-      expect([known, ...statusOf(known)]).toEqual([known, "passed"]);
+    const statusOf = (name: string) => [
+      ...new Set(
+        [...statuses].filter(([full]) => plain(full) === name).map(([, status]) => status),
+      ),
+    ];
+    for (const { test, original, copies, inside } of twins) {
+      expect([COPIED[test], original, ...statusOf(original)]).toEqual([
+        COPIED[test],
+        original,
+        "passed",
+      ]);
+      for (const name of copies) {
+        const found = statusOf(name);
+        expect([COPIED[test], name, ...(inside ? [found.includes("failed")] : found)]).toEqual([
+          COPIED[test],
+          name,
+          inside ? true : "failed",
+        ]);
+      }
     }
   },
   60_000,
 );
+
+test("names are dealt out among a test and its copies, so that none tells which is which", async () => {
+  let kept = 0;
+  for (let again = 0; again < 12; again++) {
+    const [made] = await twinsOf(MODULE, ["test_number"], 3);
+    expect(made).toMatchObject({ renamed: true, kinds: ["number"] });
+    expect([made?.original, ...(made?.copies ?? [])]).toContain("test_number");
+    if (made?.original === "test_number") kept++;
+  }
+  expect(kept).toBeLessThan(12);
+});
+
+test("a test that is inherited, or looks at its own name, keeps it", async () => {
+  const module = `import unittest
+
+
+class TestA(unittest.TestCase):
+    def test_a(self):
+        self.assertEqual(1 + 1, 2)
+
+
+class TestB(TestA):
+    pass
+
+
+def test_b():
+    assert 1 + 1 == 2
+`;
+  const [a, b] = await twinsOf(module, ["TestA.test_a", "test_b"]);
+  expect([a?.test, a?.renamed, a?.original]).toEqual([0, false, "test_a"]);
+  expect([b?.test, b?.renamed]).toEqual([1, true]);
+  const named = `${module}\n\ndef test_c(request):\n    assert request.node.name == "test_c"\n`;
+  expect((await twinsOf(named, ["test_b"])).map(({ renamed }) => renamed)).toEqual([false]);
+});
 
 /** The test's own name, without file, class and parameters. */
 function plain(full: string): string {
@@ -134,12 +238,6 @@ function plain(full: string): string {
 
 test("a file that is no Python, or in another encoding, is left as it is", async () => {
   const bytes = Buffer.from('def test_a():\n    assert "caf\xe9" == 1\n', "latin1");
-  await sandbox.writeFile("/tmp/twins/test_it.py", bytes);
-  const tests = [{ file: "test_it.py", class: null, name: "test_a" }];
-  const plan = { seed: "a", folder: "/tmp/twins", files: [], most: 4, docstrings: true, tests };
-  const { stdout } = await sandbox.exec(["python3", "-I", "-S", "-c", TWINS], {
-    ...{ ...EXEC, stdin: JSON.stringify(plan) },
-  });
-  expect(stdout).toBe("[]\n");
+  expect(await twinsOf(bytes, ["test_a"])).toEqual([]);
   expect(Buffer.from(await sandbox.readFile("/tmp/twins/test_it.py", 1000))).toEqual(bytes);
 });
