@@ -70,7 +70,7 @@ export function optionWithin(answer: string, options: readonly Option[]): Choice
   for (const { letter, own } of byLength) {
     if (own === "") continue;
     const parts = text.split(
-      new RegExp(`(?<![\\p{L}\\p{N}])${escaped(own)}(?![\\p{L}\\p{N}])`, "u"),
+      new RegExp(`(?<![\\p{L}\\p{N}])${RegExp.escape(own)}(?![\\p{L}\\p{N}])`, "u"),
     );
     if (parts.length > 1) found.add(letter);
     text = parts.join(" | ");
@@ -163,7 +163,7 @@ function mentioned(text: string, letter: string, options: readonly Option[]): Se
 function isOffered(text: string, letters: Set<string>): boolean {
   return [...letters].some((letter) =>
     new RegExp(
-      `(?<!\\p{L})(?:or|maybe|perhaps|possibly|alternatively)(?!\\p{L})[\\s,("'\\[]*(?:option\\s+)?${escaped(letter)}(?![\\p{L}\\p{N}])`,
+      `(?<!\\p{L})(?:or|maybe|perhaps|possibly|alternatively)(?!\\p{L})[\\s,("'\\[]*(?:option\\s+)?${RegExp.escape(letter)}(?![\\p{L}\\p{N}])`,
       "iu",
     ).test(text),
   );
@@ -176,7 +176,7 @@ function namesText(rest: string, letter: string, options: readonly Option[]): bo
     const own = plainText(option.text).toLowerCase();
     if (option.letter === letter || own === "") return false;
     return new RegExp(
-      `(?:(?<!\\p{L})(?:or|and|maybe|perhaps|possibly|alternatively)\\s|[/&])\\s*${escaped(own)}(?![\\p{L}\\p{N}])`,
+      `(?:(?<!\\p{L})(?:or|and|maybe|perhaps|possibly|alternatively)\\s|[/&])\\s*${RegExp.escape(own)}(?![\\p{L}\\p{N}])`,
       "u",
     ).test(lower);
   });
@@ -189,8 +189,4 @@ function isSame(option: string, said: string): boolean {
       .replace(/^["'“‘([]+|["'”’)\].,;:!]+$/g, "")
       .trim();
   return bare(option) !== "" && bare(option) === bare(said);
-}
-
-function escaped(text: string): string {
-  return text.replace(/[.*+?^${}()|[\]\\/-]/g, "\\$&");
 }

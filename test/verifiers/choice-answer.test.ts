@@ -145,6 +145,23 @@ describe("an answer chooses none, or more than one", () => {
   });
 });
 
+test("each sign of ASCII may stand in an option's text", () => {
+  for (let code = 0x21; code < 0x7f; code++) {
+    const sign = String.fromCharCode(code);
+    const options = [
+      { letter: "A", text: `x${sign}y` },
+      { letter: "B", text: "zebra" },
+    ];
+    const question = { options, expected: "B", outputRegexes: [] };
+    const given = (mode: GradingMode, said: string) =>
+      gradeChoice({ ...question, mode }, said).reward;
+    expect([
+      ...[sign, given("lenient_answer_colon", "Answer: B. It has stripes")],
+      given("lenient_boxed", "\\boxed{the zebra}"),
+    ]).toEqual([sign, 1, 1]);
+  }
+});
+
 describe("boxes", () => {
   test.each<[GradingMode, string, string | null]>([
     ["lenient_boxed", "\\boxed{\\text{\\textbf{B}}}", "B"],

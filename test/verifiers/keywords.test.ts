@@ -28,12 +28,27 @@ describe("a word is found by itself, whatever it begins or ends with", () => {
     ["$5", ["for $5.", "$5"], ["$50", "5"]],
     ["a.b", ["a.b"], ["axb"]],
     ["[x]", ["an [x]"], ["x"]],
+    ["well-known", ["a well-known one", "well\u2010known", "well\u2011known"], ["well known"]],
+    ["1/2", ["½ of it"], ["11/2"]],
   ])("%j", (word, found, absent) => {
     expect([...found, ...absent].map((text) => hasWord(text, word))).toEqual([
       ...found.map(() => true),
       ...absent.map(() => false),
     ]);
   });
+});
+
+test("each sign of ASCII may stand in a word, and stands for itself", () => {
+  for (let code = 0x21; code < 0x7f; code++) {
+    const sign = String.fromCharCode(code);
+    if (/\w/.test(sign)) continue;
+    const word = `a${sign}b`;
+    expect([word, hasWord(`x ${word} y`, word), hasWord("x a~~b ab y", word)]).toEqual([
+      ...[word, true, false],
+    ]);
+    const args = { section_spliter: word, num_sections: 1 };
+    expect(CHECKS["detectable_format:multiple_sections"]?.(`${word} 1`, args)).toBe(true);
+  }
 });
 
 test("a word among any others is found, and never where letters touch it", async () => {

@@ -8,7 +8,7 @@ import {
   string,
   texts,
 } from "./arguments.ts";
-import { escaped, hasWord, isWord, occurrences } from "./keywords.ts";
+import { hasWord, isWord, occurrences } from "./keywords.ts";
 import { isEnglish, isInLanguage } from "./language.ts";
 import { isLower, isUpper, letterCount, sentences, unfenced, words } from "./text.ts";
 import { TRAINING_CHECKS } from "./training-checks.ts";
@@ -43,7 +43,7 @@ export const CHECKS: Record<string, Check> = {
   "detectable_format:number_highlighted_sections": (text, { num_highlights }) =>
     highlights(text) >= number(num_highlights),
   "detectable_format:multiple_sections": (text, { section_spliter, num_sections }) =>
-    count(text, new RegExp(`${escaped(string(section_spliter))}\\s?\\d+`, "g")) >=
+    count(text, new RegExp(`${RegExp.escape(string(section_spliter))}\\s?\\d+`, "g")) >=
     number(num_sections),
   "detectable_format:json_format": (text) => isJson(unfenced(text)),
   "detectable_format:title": (text) =>
@@ -78,7 +78,7 @@ function nthParagraph(text: string, args: Arguments): boolean {
 function postscript(marker: string): RegExp {
   if (marker === "P.P.S") return /p\.\s?p\.\s?s/m;
   if (marker === "P.S.") return /p\.\s?s\./m;
-  return new RegExp(escaped(marker.toLowerCase()), "m");
+  return new RegExp(RegExp.escape(marker.toLowerCase()), "m");
 }
 
 function highlights(text: string): number {

@@ -6,7 +6,7 @@ const BEGINS_AS_WORD = new RegExp(`^(?!${WITHOUT_BLANKS})${WORD}`, "u");
 const ENDS_AS_WORD = new RegExp(`(?!${WITHOUT_BLANKS})${WORD}$`, "u");
 
 /**
- * Text for comparison: without case (`STRASSE` is `straße`), one form of each accent and apostrophe, plain blanks, and
+ * Text for comparison: without case (`STRASSE` is `straße`), one form of each accent, apostrophe and hyphen, plain blanks, and
  * nothing that can't be seen, as a soft hyphen or a zero-width space inside a word.
  */
 export function folded(text: string): string {
@@ -18,6 +18,8 @@ export function folded(text: string): string {
     .replace(/i\u0307/g, "i")
     .replace(/ς/g, "σ")
     .replace(/[‘’ʼ´`]/g, "'")
+    .replace(/[‐‑]/g, "-")
+    .replace(/⁄/g, "/")
     .replace(/\s+/g, " ");
 }
 
@@ -36,7 +38,7 @@ export function hasWord(text: string, word: string): boolean {
   if (wanted === "") return false;
   const before = BEGINS_AS_WORD.test(wanted) ? `(?<!${WORD})` : "";
   const after = ENDS_AS_WORD.test(wanted) ? `(?!${WORD})` : "";
-  return new RegExp(before + escaped(wanted) + after, "u").test(folded(text));
+  return new RegExp(before + RegExp.escape(wanted) + after, "u").test(folded(text));
 }
 
 /** Whether a token is the word, but for signs around it: `"c++".` is `c++`. */
@@ -47,8 +49,4 @@ export function isWord(token: string, word: string): boolean {
   if (at < 0) return found === wanted;
   const around = found.slice(0, at) + found.slice(at + wanted.length);
   return !new RegExp(WORD, "u").test(around);
-}
-
-export function escaped(text: string): string {
-  return text.replace(/[.*+?^${}()|[\]\\/-]/g, "\\$&");
 }
