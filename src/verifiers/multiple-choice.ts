@@ -1,14 +1,8 @@
 import type { RE2JS } from "re2js";
 import { afterThinking } from "./after-thinking.ts";
 import { lastBoxed } from "./boxed.ts";
-import {
-  type Choice,
-  goesOn,
-  type Option,
-  optionWithin,
-  plainText,
-  readChoice,
-} from "./choice-answer.ts";
+import { type Choice, goesOn, optionWithin, readChoice } from "./choice-answer.ts";
+import { type Option, plainText } from "./choice-options.ts";
 import type { Verdict } from "./verdict.ts";
 
 export const GRADING_MODES = [
