@@ -30,6 +30,13 @@ test("single sentences are told, all of ninety", async () => {
   expect(wrong).toEqual([]);
 });
 
+test("short sentences of Nepali are told from Hindi and Marathi", async () => {
+  for (const text of ["मलाई चिया मन पर्छ।", "हिजो दिनभरि पानी पर्\u200dयो।", "किताब टेबुलमा छ।"]) {
+    const told = await Promise.all(["ne", "hi", "mr"].map((code) => isInLanguage(text, code)));
+    expect([text, ...told]).toEqual([text, true, false, false]);
+  }
+});
+
 test("a neighbour of a language does not pass for it", async () => {
   const passing: string[] = [];
   for (const [name, text] of Object.entries(NEIGHBOURS)) {

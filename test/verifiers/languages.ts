@@ -180,5 +180,22 @@ export const NEIGHBOURS: Record<string, string> = {
     "کتێبخانەکە کاتژمێر نۆی بەیانی دەکرێتەوە و درەنگانی شەو دادەخرێت. پێویستە پێش هاوین دارێکی زیاتر لە کەناری ڕووبارەکە بچێنین.",
   assamese:
     "পুথিভঁৰালটো ৰাতিপুৱা ন বজাত খোলে আৰু সন্ধিয়া পলমকৈ বন্ধ হয়। গৰম কাল আৰম্ভ হোৱাৰ আগতে আমি নদীৰ পাৰত অধিক গছ ৰুব লাগে।",
+  galician:
+    "O meu irmán vive nunha casa pequena preto do mar e todos os días vai traballar en bicicleta. Onte choveu moito na cidade e non puidemos saír.",
+  galicianSentence: "Onte choveu moito na cidade e non puidemos saír a pasear co can pola tarde.",
+  asturian:
+    "El mio hermanu vive nuna casa pequeña cerca del mar y tolos díes va trabayar en bicicleta.",
+  occitan:
+    "Mon fraire demòra dins un ostal pichon prèp de la mar e cada jorn va trabalhar en bicicleta.",
+  macedonianHouse:
+    "Мојот брат живее во мала куќа покрај морето и секој ден оди на работа со велосипед.",
+  macedonianRain: "Вчера врнеше дожд цел ден и не излеговме надвор.",
+  afrikaans: "My broer woon in 'n klein huisie naby die see en fiets elke dag werk toe.",
+  luxembourgish:
+    "Mäi Brudder wunnt an engem klengen Haus bei der Mier a fiert all Dag mam Vëlo schaffen.",
+  bhojpuri: "हमार भाई समुंदर के लगे एगो छोट घर में रहेला आ रोज साइकिल से काम पर जाला।",
+  sanskrit: "मम भ्राता समुद्रस्य समीपे लघुगृहे वसति प्रतिदिनं च द्विचक्रिकया कार्यालयं गच्छति।",
+  yiddish:
+    "מײַן ברודער וווינט אין אַ קליין הויז לעבן ים און פֿאָרט יעדן טאָג צו דער אַרבעט מיט אַ וועלאָסיפּעד.",
   chinese: "图书馆早上九点开门，晚上很晚才关门。夏天开始之前，我们应该在河边多种一些树。",
 };

@@ -1,4 +1,5 @@
 import { devanagariLanguage, foreignTo, isSwahili } from "./language-marks.ts";
+import { neighbourOf } from "./language-neighbours.ts";
 
 /** Codes that rows may ask for beside those in `TOLD`, with the language that they stand for here. */
 const ALIASES: Record<string, string> = { fil: "tl", id: "ms", iw: "he", nb: "no", nn: "no" };
@@ -65,8 +66,13 @@ export async function isEnglish(text: string): Promise<boolean> {
   return shares[0]?.[0] === "en";
 }
 
-/** The best score of a language that has the window's letters in its alphabet. */
 function told(window: string, scores: [language: string, score: number][]): string {
+  const language = likeliest(window, scores);
+  return neighbourOf(language, window) ?? language;
+}
+
+/** The best score of a language that has the window's letters in its alphabet. */
+function likeliest(window: string, scores: [language: string, score: number][]): string {
   const byWords = devanagariLanguage(window);
   if (byWords !== null) return byWords;
   if (isSwahili(window)) return "sw";
