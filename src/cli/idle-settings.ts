@@ -17,7 +17,8 @@ export function idleSettings(config: Config): Idle[] {
     { flags: ["apptainer"], when: !isolated, why: `has no effect with --driver ${driver}` },
     {
       flags: [
-        ...["min-isolation", "warm-sandboxes", "sandbox-writable", "image-mount-bytes"],
+        ...["image", "task-images", "image-cache", "image-mount-bytes", "task-network"],
+        ...["min-isolation", "warm-sandboxes", "sandbox-writable"],
         ...["sandbox-processes", "sandbox-open-files", "sandbox-file-bytes", "sandbox-disk-bytes"],
         ...["sandbox-tmpfs-bytes", "sandbox-memory-bytes", "sandbox-start-ms"],
         ...["sandbox-start-attempts", "starts-at-once", "image-cache-bytes", "images-at-once"],
@@ -26,7 +27,11 @@ export function idleSettings(config: Config): Idle[] {
       why: "has no effect with --driver none, which makes no sandboxes",
     },
     { flags: ["min-isolation"], when: driver === "host", why: "is not kept by --driver host" },
-    { flags: ["engine"], when: backend === undefined, why: "has no effect without --backend" },
+    {
+      flags: ["engine", "api-key-env"],
+      when: backend === undefined,
+      why: "has no effect without --backend",
+    },
     {
       flags: ["judge-ms", "judge-max-tokens"],
       when: judge_url === undefined,

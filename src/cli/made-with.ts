@@ -16,6 +16,7 @@ const SHAPING: readonly SettingName[] = [
   ...(["tests_total_ms", "test_memory_bytes", "judge_model", "judge_max_tokens"] as const),
   ...(["tasks", "task_images", "sandbox_memory_bytes", "sandbox_processes"] as const),
   ...(["sandbox_tmpfs_bytes", "sandbox_disk_bytes", "sandbox_file_bytes"] as const),
+  ...(["sandbox_open_files", "mcp_servers", "task_envs", "task_network"] as const),
 ];
 
 /** @param config of the run's own service; null where the service is another's, whose settings stay unknown */

@@ -133,14 +133,17 @@ export class ResultFile implements Disposable {
     } catch (error) {
       throw this.#failure(error);
     }
+    this.#tellMoved();
     if (superseded.length === 0 || !this.#locked || fstatSync(this.#fd).nlink !== 1) return;
+    if (!this.#isAtPath()) return;
     if (this.#rewrite(superseded)) this.lines -= superseded.length;
   }
 
   [Symbol.dispose](): void {
     if (this.#fd < 0) return;
     const isUnused = this.#created && this.path !== NULL_DEVICE && this.lines === 0;
-    if (isUnused && fstatSync(this.#fd).size === 0) rmSync(this.path, { force: true });
+    if (isUnused && fstatSync(this.#fd).size === 0 && this.#isAtPath())
+      rmSync(this.path, { force: true });
     closeSync(this.#fd);
     this.#fd = -1;
   }
@@ -154,13 +157,25 @@ export class ResultFile implements Disposable {
       printError(`rolloutd run: ${this.path} can't be locked: let no other run use it\n`);
       return;
     }
-    const isThisFile =
-      statSync(this.path, { throwIfNoEntry: false })?.ino === fstatSync(this.#fd).ino;
-    if (this.#locked && isThisFile) return;
+    if (this.#locked && this.#isAtPath()) return;
     throw refusal(
       this.path,
       this.#options,
       "is another run's, which still writes to it; wait for its end, or name another file",
+    );
+  }
+
+  /** False where somebody moved it away; what is at the path now, if anything, is another's. */
+  #isAtPath(): boolean {
+    const found = statSync(this.path, { throwIfNoEntry: false });
+    const own = fstatSync(this.#fd);
+    return found?.ino === own.ino && found.dev === own.dev;
+  }
+
+  #tellMoved(): void {
+    if (fstatSync(this.#fd).nlink === 0 || this.#isAtPath()) return;
+    process.stderr.write(
+      `\nrolloutd run: ${this.path} was moved away; the results are in the file that it became\n`,
     );
   }
 

@@ -1,4 +1,4 @@
-import { flagOf } from "../config/settings.ts";
+import { type Config, flagOf } from "../config/settings.ts";
 import { agentSchema, limitsSchema, rolloutIdSchema, samplingSchema } from "../protocol/rollout.ts";
 import { type Idle, type parseFlags, UsageError, wholeNumber } from "./flags.ts";
 import { plainIssue } from "./plain-issue.ts";
@@ -88,9 +88,15 @@ export function idleFlags(values: RunValues, server: string | undefined): Idle[]
       when: values.resume !== undefined,
       why: "does not go with --resume FILE, which names the file itself and keeps what it has",
     },
+  ];
+}
+
+/** The same of a service of run's own, whose backend a file or a variable may name. */
+export function idleOwnFlags({ backend }: Config): Idle[] {
+  return [
     {
       flags: ["model", "model-dir", "api-key-env", "engine"],
-      when: server === undefined && values.backend === undefined && !process.env.ROLLOUTD_BACKEND,
+      when: backend === undefined,
       why: "needs --backend URL",
     },
   ];

@@ -37,12 +37,14 @@ function told({ id, row, sample, instance, reward, verdict }: Ended): string[] {
   return [head, reason, ...log.map((line) => `      | ${line}`)];
 }
 
-/** The end of the log that a verdict rests on. */
+/** The end of the log that a verdict rests on: the verifier's, of a task in steps the last one's. */
 function logOf(details: Record<string, unknown> | undefined): string[] {
-  const log = details?.log;
-  if (typeof log !== "string") return [];
+  const steps = Array.isArray(details?.steps) ? details.steps : [];
+  const logs = [details?.log, details?.stderr, steps.at(-1)?.log];
+  const log = logs.find((one): one is string => typeof one === "string" && one.trim() !== "");
+  if (log === undefined) return [];
   const shown = terminalText(log).trimEnd().slice(-MAX_LOG_CHARS);
-  return shown === "" ? [] : shown.split("\n").slice(-MAX_LOG_LINES);
+  return shown.split("\n").slice(-MAX_LOG_LINES);
 }
 
 /** One line that can't move the cursor. */

@@ -91,7 +91,9 @@ export async function runRollouts(
     });
     file.finish(superseded);
     const results = inOrder([...kept, ...ended]);
-    if (!json) report(results, shown.values(), file, golden);
+    const why = formatFailures(results) + (golden ? formatGolden(results) : "");
+    if (json) process.stderr.write(why);
+    else report(results, why, shown.values(), file);
     const broken = results.some(
       ({ error }) => error && !["policy", "client"].includes(error.boundary),
     );
@@ -109,12 +111,11 @@ export async function runRollouts(
 
 function report(
   results: EndedRollout[],
+  why: string,
   shown: Iterable<RolloutResult | null>,
   { lines, path }: ResultFile,
-  golden: boolean,
 ): void {
-  const unfit = golden ? formatGolden(results) : "";
-  print(formatSummary(results) + formatFailures(results) + unfit);
+  print(formatSummary(results) + why);
   for (const result of shown) {
     if (result) print(`\n${formatTrajectory(result)}`);
   }

@@ -12,7 +12,15 @@ import { rowWarnings } from "./row-warnings.ts";
 import { readRows } from "./rows.ts";
 import { runBatch } from "./run-batch.ts";
 import { planRollouts, rolloutTemplate, termsOf } from "./run-collect.ts";
-import { groupsOf, idleFlags, MAX_SAMPLES, numberOf, prefixOf, RUN_FLAGS } from "./run-flags.ts";
+import {
+  groupsOf,
+  idleFlags,
+  idleOwnFlags,
+  MAX_SAMPLES,
+  numberOf,
+  prefixOf,
+  RUN_FLAGS,
+} from "./run-flags.ts";
 import { runRollouts } from "./run-rollouts.ts";
 import { ownConfig, serverFor } from "./run-server.ts";
 
@@ -71,11 +79,14 @@ for.
     const [path] = positionals;
     if (path === undefined || positionals.length > 1)
       throw new UsageError("one file of rows is needed");
-    const own =
-      [values.backend, values.tasks].some((given) => given !== undefined) || values.golden === true;
-    const server = values.server ?? (own ? undefined : process.env.ROLLOUTD_SERVER || undefined);
+    const isOwn = [values.backend, values.tasks, values.golden].some(
+      (given) => given !== undefined,
+    );
+    const server = values.server ?? (isOwn ? undefined : process.env.ROLLOUTD_SERVER || undefined);
     refuseIdle(values, idleFlags(values, server));
-    if (server === undefined && !own) {
+    const config = server === undefined ? ownConfig(values) : null;
+    if (config) refuseIdle(values, idleOwnFlags(config));
+    if (config && !values.golden && config.backend === undefined && config.tasks === undefined) {
       throw new UsageError("--server ADDRESS or --backend URL is needed");
     }
     if (server !== undefined) serverAddress(server);
@@ -83,7 +94,6 @@ for.
     const limit = values.limit === undefined ? undefined : wholeNumber("--limit", values.limit, 1);
     const show = wholeNumber("--show", values.show ?? "0");
     const prefix = prefixOf(values["id-prefix"]);
-    const config = server === undefined ? ownConfig(values) : null;
     const plan = {
       prefix,
       samples: wholeNumber("--samples", values.samples ?? "1", 1, MAX_SAMPLES),

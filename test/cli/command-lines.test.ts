@@ -272,6 +272,16 @@ describe("flags of which one would be ignored", () => {
     await expectRefusal(["run", ROWS, ...flags], why);
   });
 
+  test("of run looks at the file of settings and the variables too", async () => {
+    using dir = tempDir();
+    writeFileSync(dir.file("backend.toml"), 'backend = "http://127.0.0.1:1/v1"\n');
+    writeFileSync(dir.file("none.toml"), 'log_level = "warn"\n');
+    const flags = (name: string) => ["run", ROWS, "--config", dir.file(name)];
+    await expectRefusal(flags("none.toml"), "--server ADDRESS or --backend URL is needed");
+    await expectRefusal([...flags("none.toml"), "--model", "m"], "--model needs --backend URL");
+    await expectRefusal([...flags("backend.toml"), "--model", "m"], ROWS);
+  });
+
   test.each([
     [["serve", "--bwrap", "/bin/true"], "--bwrap is for --driver bubblewrap"],
     [["serve", "--driver", "none", "--apptainer", "/x"], "--apptainer has no effect"],
@@ -280,6 +290,9 @@ describe("flags of which one would be ignored", () => {
       "--sandbox-processes has no effect",
     ],
     [["serve", "--driver", "host", "--min-isolation", "A"], "--min-isolation is not kept"],
+    [["serve", "--driver", "none", "--image", "/x"], "--image has no effect"],
+    [["serve", "--driver", "none", "--task-images", "swe=/x"], "--task-images has no effect"],
+    [["serve", "--api-key-env", "HOME"], "--api-key-env has no effect without --backend"],
     [["serve", "--engine", "vllm"], "--engine has no effect without --backend"],
     [["serve", "--judge-ms", "5"], "--judge-ms has no effect without --judge-url"],
     [["serve", "--search-ms", "5"], "--search-ms has no effect without --search-url"],

@@ -6,6 +6,7 @@ import {
   mkdirSync,
   readFileSync,
   realpathSync,
+  renameSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -103,6 +104,28 @@ describe("a file of results", () => {
     expect(readFileSync(dir.file("store/r"), "utf8")).toBe("1\n3\n4\n");
     await file.add(5);
     expect(readFileSync(dir.file("r"), "utf8")).toBe("1\n3\n4\n5\n");
+  });
+
+  test("that is moved away meanwhile keeps its results, and another file in its place stays", async () => {
+    using dir = tempDir();
+    {
+      using file = open(dir.file("r"));
+      file.begin();
+      const span = await file.add({ a: 1 });
+      renameSync(dir.file("r"), dir.file("moved"));
+      writeFileSync(dir.file("r"), "another run's");
+      await file.add({ a: 2 });
+      file.finish([span]);
+    }
+    expect(readFileSync(dir.file("r"), "utf8")).toBe("another run's");
+    expect(readFileSync(dir.file("moved"), "utf8")).toBe('{"a":1}\n{"a":2}\n');
+    {
+      using file = open(dir.file("unused"));
+      file.begin();
+      renameSync(dir.file("unused"), dir.file("away"));
+      writeFileSync(dir.file("unused"), "another run's");
+    }
+    expect(readFileSync(dir.file("unused"), "utf8")).toBe("another run's");
   });
 
   test("that is removed meanwhile is made again, with all it had", async () => {

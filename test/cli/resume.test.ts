@@ -6,6 +6,7 @@ import { readPastResults } from "../../src/cli/past-results.ts";
 import { ResultFile } from "../../src/cli/result-file.ts";
 import { placeOf, requireSameModel, resume } from "../../src/cli/resume.ts";
 import { type PlannedRollout, planRollouts, termsOf } from "../../src/cli/run-collect.ts";
+import { loadConfig } from "../../src/config/config.ts";
 import type { RolloutView } from "../../src/protocol/view.ts";
 import { randomFrom } from "../support/random.ts";
 import { tempDir } from "../support/temp-dir.ts";
@@ -120,6 +121,23 @@ describe("a run that goes on with a file of results", () => {
       );
       expect(readFileSync(dir.file("r"), "utf8")).toBe(text);
     }
+  });
+
+  test.each([
+    ["sandbox_open_files", "64"],
+    ["mcp_servers", "/tools.json"],
+    ["task_envs", "HOME"],
+    ["task_network", "without"],
+  ])("%s is among a run's terms where it is set by flag, variable or file", (name, value) => {
+    const variable = { [`ROLLOUTD_${name.toUpperCase()}`]: value };
+    for (const inputs of [
+      { env: {}, flags: { [name]: value } },
+      { env: variable, flags: {} },
+      { env: {}, flags: {}, file: { [name]: value } },
+    ]) {
+      expect(Object.keys(madeWith({}, loadConfig(inputs)))).toEqual([name]);
+    }
+    expect(madeWith({}, loadConfig({ env: {}, flags: {} }))).toEqual({});
   });
 
   test("with the prefix of the run before begins other rollouts, not those that broke", () => {

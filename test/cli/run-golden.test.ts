@@ -37,3 +37,13 @@ test("rows without a verdict are told by their failures, and of many only some a
   const many = Array.from({ length: 30 }, (_, row) => ended(row, 0, 0));
   expect(formatGolden(many).trimEnd().split("\n").at(-1)).toBe("  and 10 more");
 });
+
+test.each([
+  ["a program's standard error", { stderr: "boom\n" }],
+  ["the last step's log", { steps: [{ log: "early" }, { log: "boom" }] }],
+  ["a log that is empty, and another", { log: " \n", stderr: "boom" }],
+])("where there is no log of a verifier, %s is shown", (_what, details) => {
+  const { verdict, ...rest } = ended(0, 0, 0);
+  const text = formatGolden([{ ...rest, verdict: { ...verdict, details } as never }]);
+  expect(text).toEndWith("      tests_failed: One failed.\n      | boom\n");
+});
