@@ -209,20 +209,22 @@ def _versions(versions: Any) -> FrozenSet[str]:
 def _version(value: Any) -> str:
     """As the service has it: 3, 3.0, "3" and NumPy's 3 are the version "3".
 
+    A member of an enumeration counts as its value, whatever its own `str` gives.
+
     :raises TypeError: for what is neither text nor a number
     """
     value = _plain_number(value)
     if isinstance(value, str):
         if value == "":
             raise ValueError("a weight version is text with at least one character")
-        return str(value)
+        return str.__str__(value)
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(f"a weight version is text or a number, not {value!r:.80}")
     if not abs(value) < 2**53:
         raise ValueError(f"the weight version {value!r:.80} is no number that JSON keeps: use text")
-    return str(value)
+    return int.__repr__(value) if isinstance(value, int) else float.__repr__(value)
 
 
 def _plain_number(value: Any) -> Any:

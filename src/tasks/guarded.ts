@@ -12,7 +12,7 @@ import {
   verdictProblem,
   WANTED,
 } from "./kind-returns.ts";
-import { ModuleSource, thrownDetails, told } from "./module-source.ts";
+import { ModuleSource, thrownDetails, thrownWords, told } from "./module-source.ts";
 import type { RunContext, TaskKind } from "./task-kind.ts";
 
 /**
@@ -144,7 +144,7 @@ class Guard {
       Object.hasOwn(ERRORS, code) &&
       (fallback !== "invalid_field" || ERRORS[code as ErrorCode].status >= 400);
     const details = { file: this.#path, ...thrownDetails(error) };
-    const said = error instanceof Error ? error.message : `it threw ${String(error)}`;
+    const said = thrownWords(error);
     const place = "line" in details ? ` (${details.file}:${details.line})` : ` (${this.#path})`;
     const isRefusal = fallback === "invalid_field" && error instanceof Error && !isMistake(error);
     const message = isRefusal

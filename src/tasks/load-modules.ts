@@ -3,7 +3,7 @@ import { ServiceError } from "../errors.ts";
 import { nearest } from "../lib/nearest.ts";
 import { guarded } from "./guarded.ts";
 import { kindProblem, said } from "./kind-check.ts";
-import { ModuleSource, type Place, thrownDetails, told } from "./module-source.ts";
+import { ModuleSource, type Place, thrownDetails, thrownWords, told } from "./module-source.ts";
 import { registerTaskKind, TASK_KINDS } from "./registry.ts";
 import type { TaskKind } from "./task-kind.ts";
 
@@ -28,19 +28,31 @@ export async function loadTaskModules(
 ): Promise<void> {
   for (const path of paths) {
     if (loaded.has(path)) continue;
-    const source = new ModuleSource(path);
-    const taskKinds = exported(await imported(path, limitMs), source);
-    for (const [index, kind] of taskKinds.entries()) {
-      const problem = kindProblem(kind);
-      if (problem === null) continue;
-      const where = `taskKinds[${index}]${problem.kind === null ? "" : ` (${problem.kind})`}`;
-      const place = source.member(problem.kind, problem.member);
-      const member = problem.member === "taskKinds" ? where : `${where}.${problem.member}`;
-      throw invalid(place, `${member} ${problem.problem}`);
+    const module = await imported(path, limitMs);
+    try {
+      registerAll(new ModuleSource(path), module);
+    } catch (error) {
+      if (error instanceof ServiceError) throw error;
+      const { place, message } = importFailure(error, path);
+      throw invalid(place, `a look at what it exports failed: ${message}`, MEND_LOOK);
     }
-    for (const kind of taskKinds as TaskKind<unknown>[]) register(source, kind);
     loaded.add(path);
   }
+}
+
+const MEND_LOOK = "export plain objects, whose members can be read";
+
+function registerAll(source: ModuleSource, module: Record<string, unknown>): void {
+  const taskKinds = exported(module, source);
+  for (const [index, kind] of taskKinds.entries()) {
+    const problem = kindProblem(kind);
+    if (problem === null) continue;
+    const where = `taskKinds[${index}]${problem.kind === null ? "" : ` (${problem.kind})`}`;
+    const place = source.member(problem.kind, problem.member);
+    const member = problem.member === "taskKinds" ? where : `${where}.${problem.member}`;
+    throw invalid(place, `${member} ${problem.problem}`);
+  }
+  for (const kind of taskKinds as TaskKind<unknown>[]) register(source, kind);
 }
 
 async function imported(path: string, limitMs: number): Promise<Record<string, unknown>> {
@@ -79,14 +91,11 @@ const LATE = "the module did not finish loading";
 /** What the runtime says of the first mistake: of a syntax error, a package that is not there, a throw. */
 function importFailure(error: unknown, path: string): { place: Place; message: string } {
   const first = (error as { errors?: unknown[] })?.errors?.[0] ?? error;
-  const { message, position } = (first ?? {}) as {
-    message?: string;
-    position?: { file?: string; line?: number } | null;
-  };
+  const { position } = (first ?? {}) as { position?: { file?: string; line?: number } | null };
   const thrown = thrownDetails(error);
   const file = position?.file || thrown.file || path;
   const line = position?.line ?? thrown.line ?? 1;
-  return { place: { file, line }, message: (message ?? String(error)).split("\n")[0] ?? "" };
+  return { place: { file, line }, message: thrownWords(first).split("\n")[0] ?? "" };
 }
 
 function exported(module: Record<string, unknown>, source: ModuleSource): unknown[] {

@@ -48,15 +48,32 @@ export function told({ file, line }: Place): string {
 /** What an error of a user's module says of its place, for the job's record. */
 export type ThrownDetails = { file?: string; line?: number; column?: number; stack?: string };
 
+/** What was thrown, in words. A module may throw anything: null, an error whose message is a number or a getter. */
+export function thrownWords(thrown: unknown): string {
+  try {
+    return thrown instanceof Error ? String(thrown.message) : `it threw ${String(thrown)}`;
+  } catch {
+    return "it threw what has no text";
+  }
+}
+
 /** The frame where it was thrown, which is the topmost one in a file, and the stack down to our own frames. */
 export function thrownDetails(thrown: unknown): ThrownDetails {
-  const stack = thrown instanceof Error ? String(thrown.stack ?? "") : "";
+  const stack = stackOf(thrown);
   if (stack === "") return {};
   const frames = stack.split("\n").filter((line) => /^\s+at /.test(line) && !OURS.test(line));
   const top = frames.map((line) => FRAME.exec(line)).find((found) => found !== null);
   const place = top ? { file: top[1] ?? "", line: Number(top[2]), column: Number(top[3]) } : {};
-  const head = `${(thrown as Error).name}: ${(thrown as Error).message}`.slice(0, MAX_STACK / 2);
+  const head = `${(thrown as Error).name}: ${thrownWords(thrown)}`.slice(0, MAX_STACK / 2);
   return { ...place, stack: [head, ...frames].join("\n").slice(0, MAX_STACK) };
+}
+
+function stackOf(thrown: unknown): string {
+  try {
+    return thrown instanceof Error ? `${thrown.stack ?? ""}` : "";
+  } catch {
+    return "";
+  }
 }
 
 const FRAME = /\(?(?:file:\/\/)?(\/[^()]*?):(\d+):(\d+)\)?$/;

@@ -1,5 +1,6 @@
 """What the client makes of values of odd types, without a service. Prints nothing where all is as it should be."""
 
+import enum
 import uuid
 import warnings
 
@@ -28,11 +29,20 @@ class Scalar:
         return self.value
 
 
+class Number(int, enum.Enum):
+    THREE = 3
+
+
+class Word(str, enum.Enum):
+    THREE = "3"
+
+
 MIXED = trajectory("3", "4")
 KEEPS_3 = [
     *("3", 3, 3.0, Scalar(3), Scalar("3")),
     *({"3"}, {3}, [3.0], (3,), frozenset([3]), [Scalar(3)], Scalar([3]), Scalar([Scalar(3)])),
     *({"3": 1}, {3: 1}.keys(), range(3, 4), iter(["3"]), (one for one in [3]), ["3", "9"], "3"),
+    *(Number.THREE, Word.THREE, [Number.THREE], {Word.THREE}),
 ]
 with warnings.catch_warnings():
     warnings.simplefilter("error")

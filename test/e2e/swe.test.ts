@@ -54,11 +54,14 @@ test("--golden says which rows earn 1 by their own solution and 0 without any", 
 
 test("--golden prints the end of the log of what did not come out as it has to", async () => {
   const broken = { ...tally.row, patch: SOLUTION.replace("/ 2\n", "/ 3\n") };
-  const { stdout } = await runRaw([broken], ["--golden"]);
-  expect(stdout).toMatch(
-    /row 0 example__tally-1: its own solution by way of the agent's sandbox earned 0, not 1/,
-  );
-  expect(stdout).toContain("FAILED tests/test_sums.py::test_median_of_even_count");
+  const table = await runRaw([broken], ["--golden"]);
+  const lines = await runRaw([broken], ["--golden", "--json"]);
+  for (const said of [table.stdout, lines.stderr]) {
+    expect(said).toMatch(
+      /row 0 .*: its own solution by way of the agent's sandbox earned 0, not 1 \(.*\)\n +tests_failed: /,
+    );
+    expect(said).toContain("FAILED tests/test_sums.py::test_median_of_even_count");
+  }
 });
 
 test("--image is the image of rows that name their own as well", async () => {

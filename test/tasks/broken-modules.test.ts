@@ -146,6 +146,40 @@ describe("a broken module is refused when it is loaded, with its line and what i
     expect(failure.message).toStartWith(`the task module mine.ts:${line}: `);
   });
 
+  test.each<[what: string, text: string, message: string]>([
+    ["nothing at all", "throw null;", "mine.ts:1: can't be loaded: it threw null"],
+    ["an object without text", "throw { toString() { throw 1; } };", "it threw what has no text"],
+    [
+      "an error whose message is a number",
+      "const e = new Error('x'); e.message = 5; throw e;",
+      "can't be loaded: 5",
+    ],
+    [
+      "an error without a stack",
+      'const e = new Error("x"); Object.defineProperty(e, "stack", { get() { throw 1; } }); throw e;',
+      "can't be loaded: x",
+    ],
+    [
+      "a getter that throws",
+      "export const taskKinds = [{\nget name() {\nthrow new TypeError('boo');\n} }];",
+      "mine.ts:3: a look at what it exports failed: boo",
+    ],
+    [
+      "a proxy that throws",
+      "export const taskKinds = [new Proxy({}, { get() { throw 7; } })];",
+      "mine.ts:1: a look at what it exports failed: it threw 7",
+    ],
+    [
+      "a proxy for the list",
+      "const end = Proxy.revocable([], {}); end.revoke();\nexport const taskKinds = end.proxy;",
+      "a look at what it exports failed: Array.isArray cannot be called on a Proxy",
+    ],
+  ])("whatever it throws: %s", async (_what, text, message) => {
+    const failure = await load(text);
+    expect(failure.code).toBe("task_module_invalid");
+    expect(failure.message).toContain(message);
+  });
+
   test("a misspelt member is told by what was meant, and a kind beside a broken one is not kept", async () => {
     const { text } = moduleWith({ evaluate: null, evalute: WHOLE.evaluate ?? "" });
     expect((await load(text)).message).toEndWith("evalute is not known: did you mean evaluate?");
