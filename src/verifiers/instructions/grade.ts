@@ -2,6 +2,7 @@ import { afterThinking } from "../after-thinking.ts";
 import type { Verdict } from "../verdict.ts";
 import { CHECKS } from "./checks.ts";
 import { checkedLanguage, languageShares } from "./language.ts";
+import { lacking } from "./needed-arguments.ts";
 
 export type Instruction = { id: string; args: Record<string, unknown> };
 
@@ -10,7 +11,8 @@ const LANGUAGE = "language:response_language";
 /** Why an instruction can't be checked; null where it can. */
 export function uncheckable({ id, args }: Instruction): string | null {
   if (!Object.hasOwn(CHECKS, id)) return `there is no instruction ${id}`;
-  if (id !== LANGUAGE || checkedLanguage(args.language) !== null) return null;
+  if (id !== LANGUAGE) return lacking(id, args);
+  if (checkedLanguage(args.language) !== null) return null;
   return `texts in the language ${args.language} can't be told from others`;
 }
 
