@@ -174,7 +174,7 @@ export class ResultFile implements Disposable {
 
   #tellMoved(): void {
     if (fstatSync(this.#fd).nlink === 0 || this.#isAtPath()) return;
-    process.stderr.write(
+    printError(
       `\nrolloutd run: ${this.path} was moved away; the results are in the file that it became\n`,
     );
   }

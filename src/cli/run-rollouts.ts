@@ -92,7 +92,7 @@ export async function runRollouts(
     file.finish(superseded);
     const results = inOrder([...kept, ...ended]);
     const why = formatFailures(results) + (golden ? formatGolden(results) : "");
-    if (json) process.stderr.write(why);
+    if (json) printError(why);
     else report(results, why, shown.values(), file);
     const broken = results.some(
       ({ error }) => error && !["policy", "client"].includes(error.boundary),
