@@ -1,5 +1,8 @@
-import { closeSync, openSync } from "node:fs";
+import { closeSync, constants, openSync } from "node:fs";
 import { flock } from "./libc.ts";
+
+/** Never through a link, and without waiting for the reader of a fifo. */
+const FLAGS = constants.O_WRONLY | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /**
  * A lock between processes, and between threads: each `FileLock` is a holder of its own. It ends with the
@@ -11,7 +14,7 @@ export class FileLock implements Disposable {
 
   constructor(path: string) {
     this.path = path;
-    this.#fd = openSync(path, "a", 0o600);
+    this.#fd = openSync(path, FLAGS, 0o600);
   }
 
   /** For a child that is to hold the lock too, as long as it runs. */

@@ -18,7 +18,8 @@ export type EndReport = {
   removed: Promise<void>;
 };
 
-const KILL_MS = 2000;
+/** Thousands of processes and their files take seconds to end on a busy node. */
+const KILL_MS = 8000;
 /** So long only the processes that are known are looked at, which is cheap. */
 const KNOWN_MS = 200;
 const OTHER_ENDER_MS = 10_000;

@@ -1,8 +1,21 @@
 import { closeSync, openSync, readFileSync, readSync, statSync } from "node:fs";
+import { totalmem } from "node:os";
 import { largestMappings, mostSharedBytes } from "./shared-memory.ts";
 
 /** What a descriptor keeps in the kernel, at most: a pipe of two buffers, its file and inode. */
 export const DESCRIPTOR_BYTES = 8192;
+/** Of a lock on a part of a file. */
+export const LOCK_BYTES = 256;
+/** The events that nobody has read, each with a name. */
+export const INOTIFY_BYTES = 512 * lastNumberIn("/proc/sys/fs/inotify/max_queued_events", 16_384);
+/**
+ * Of one descriptor in one epoll set. All processes of a user have so many of them, and the service is one: each counts as
+ * its part of the node's memory, so that whoever has too many of them has too much memory first.
+ */
+export const WATCH_BYTES = Math.max(
+  256,
+  Math.ceil(totalmem() / lastNumberIn("/proc/sys/fs/epoll/max_user_watches", 1_000_000)),
+);
 /** Of one mapping, beyond its pages and page tables. */
 const AREA_BYTES = 256;
 const PAGE_BYTES = 4096;
@@ -73,8 +86,18 @@ export async function mappedUse(
   }
   const largest = largestMappings(holderPid);
   const most = seesAll ? objects.size : Math.max(largest.length, objects.size);
-  use.sharedBytes = mostSharedBytes(largest, most);
+  // A mapping that was refused, or is hardly used, tells more than the node has.
+  use.sharedBytes = Math.min(mostSharedBytes(largest, most), sharedOnNode());
   return use;
+}
+
+/** What all of the node's shared memory and files in RAM hold, those that were swapped out included. */
+function sharedOnNode(): number {
+  const text = textOf("/proc/meminfo");
+  const [shared = 0, swap = 0, free = 0] = ["Shmem", "SwapTotal", "SwapFree"].map(
+    (name) => Number(new RegExp(`^${name}: +(\\d+) kB$`, "m").exec(text)?.[1] ?? 0) * 1024,
+  );
+  return shared + swap - free;
 }
 
 /** As a process's list of mappings names it. */

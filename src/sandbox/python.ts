@@ -21,6 +21,8 @@ const KILL_GRACE_MS = 5000;
 const POLL_MS = 5;
 /** Who answers without being the driver is not asked as often. */
 const STRANGER_POLL_MS = 50;
+/** Nor for longer than this at first, then for twice as long each time: the driver takes its name from a stranger. */
+const FIRST_HELLO_MS = 500;
 
 export class PythonSession implements Python {
   readonly #context: AttachedContext;
@@ -137,13 +139,16 @@ export class PythonSession implements Python {
         (error) => (ended.exit = error instanceof StartError ? error : null),
       );
     follow(process);
-    while (performance.now() < stop) {
+    for (let patienceMs = FIRST_HELLO_MS; performance.now() < stop; ) {
       signal?.throwIfAborted();
       this.#context.channel.closed.throwIfAborted();
       const runs = ended.exit === null || isAlreadyThere(ended.exit);
       if (!runs) throw blame(notStarted(ended.exit), handle);
       const connection = await PythonConnection.open(join(handle.dir, "io", SOCKET));
-      if (connection && (await this.#greet(connection, stop, signal))) return;
+      const leftMs = Math.max(0, stop - performance.now());
+      if (connection && (await this.#greet(connection, Math.min(leftMs, patienceMs), signal)))
+        return;
+      if (connection) patienceMs *= 2;
       // It was there when we asked and has gone since: its place is free now.
       if (isAlreadyThere(ended.exit)) {
         ended.exit = null;
@@ -157,12 +162,15 @@ export class PythonSession implements Python {
   }
 
   /** False: it did not answer, or was about to end. */
-  async #greet(connection: PythonConnection, stop: number, signal?: AbortSignal): Promise<boolean> {
-    const left = Math.max(0, stop - performance.now());
+  async #greet(
+    connection: PythonConnection,
+    patienceMs: number,
+    signal?: AbortSignal,
+  ): Promise<boolean> {
     const { closed } = this.#context.channel;
     let hello = false;
     try {
-      hello = await abortable(atMost(connection.hello, left, false), signal, closed);
+      hello = await abortable(atMost(connection.hello, patienceMs, false), signal, closed);
     } finally {
       if (!hello) connection.close();
     }

@@ -716,6 +716,10 @@ static const u16 lacking[][2] = {
   { LACK(semget, 64, ENOSYS) }, { LACK(msgget, 68, ENOSYS) },
   /* a whole page, or two megabytes, for a byte of it in a pipe */
   { LACK(vmsplice, 278, EINVAL) }, { LACK(splice, 275, EINVAL) }, { LACK(tee, 276, EINVAL) },
+  /* the node has 65,536 requests for all its users */
+  { LACK(io_setup, 206, ENOSYS) },
+  /* a queue for each descriptor */
+  { LACK(fanotify_init, 300, ENOSYS) },
   /* rules without an end behind one descriptor */
   { LACK(landlock_create_ruleset, 444, ENOSYS) }, { LACK(landlock_add_rule, 445, ENOSYS) },
   { LACK(landlock_restrict_self, 446, ENOSYS) },
@@ -723,7 +727,8 @@ static const u16 lacking[][2] = {
 
 enum { MMAP = 9, SHMGET = 29, CLONE = 56, SOCKET = 41, SOCKETPAIR = 53, SETSOCKOPT = 54, CLONE3 = 435, AF_UNIX = 1, AF_INET = 2,
   AF_INET6 = 10, PROTOCOL_TCP = 6, PROTOCOL_UDP = 17, SOL_SOCKET = 1, SO_SNDBUF = 7, SO_RCVBUF = 8, SO_SNDBUFFORCE = 32,
-  SO_RCVBUFFORCE = 33, SET_DUMPABLE = 4, SHARED = 1, ANONYMOUS = 0x20, PAGE_BYTES = 4096,
+  SO_RCVBUFFORCE = 33, SO_ATTACH_FILTER = 26, SO_ATTACH_REUSEPORT_FILTER = 51, ENOPROTOOPT = 92, F_OFD_SETLK = 37,
+  F_OFD_SETLKW = 38, SET_DUMPABLE = 4, SHARED = 1, ANONYMOUS = 0x20, PAGE_BYTES = 4096,
   NEW_NAMESPACES = 0x7e020000, X32 = 0x40000000, X86_64 = (int)0xc000003e, TIOCSTI = 0x5412, TIOCLINUX = 0x541c };
 /* Classic BPF over struct seccomp_data; of an argument the low half, which is all that the kernel looks at
    where it takes an int. */
@@ -765,15 +770,26 @@ static void allow_families(u32 number, int with_ip) {
 /* Memory that the watchdog counts by what is allowed here; see README.md. */
 static void keep_memory_countable(int tells) {
   /* A buffer keeps its size, and who asks for another one hears of nothing, as where the node's limit is met. */
-  emit(EQUAL, SETSOCKOPT, 0, 9);
+  emit(EQUAL, SETSOCKOPT, 0, 12);
   emit(LOAD, SECOND, 0, 0);
-  emit(EQUAL, SOL_SOCKET, 0, 6);
+  emit(EQUAL, SOL_SOCKET, 0, 9);
   emit(LOAD, THIRD, 0, 0);
   emit(EQUAL, SO_SNDBUF, 3, 0);
   emit(EQUAL, SO_RCVBUF, 2, 0);
   emit(EQUAL, SO_SNDBUFFORCE, 1, 0);
   emit(EQUAL, SO_RCVBUFFORCE, 0, 1);
   emit(RETURN, REFUSE, 0, 0);
+  /* Programs of up to 4096 instructions, one for each socket. */
+  emit(EQUAL, SO_ATTACH_FILTER, 1, 0);
+  emit(EQUAL, SO_ATTACH_REUSEPORT_FILTER, 0, 1);
+  emit(RETURN, REFUSE | ENOPROTOOPT, 0, 0);
+  emit(RETURN, ALLOW, 0, 0);
+  /* Locks of open files can be in flight, and no process shows how many there are. Those of processes are counted. */
+  emit(EQUAL, FCNTL, 0, 5);
+  emit(LOAD, SECOND, 0, 0);
+  emit(EQUAL, F_OFD_SETLK, 1, 0);
+  emit(EQUAL, F_OFD_SETLKW, 0, 1);
+  emit(RETURN, REFUSE | EINVAL, 0, 0);
   emit(RETURN, ALLOW, 0, 0);
   /* The kernel has 4096 segments at most: a page each, as databases want for a lock. */
   emit(EQUAL, SHMGET, 0, 6);

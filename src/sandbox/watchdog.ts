@@ -12,7 +12,7 @@ import { killedForMemory } from "./cgroup.ts";
 import { type DiskUse, diskUsage } from "./disk-usage.ts";
 import { killSandbox } from "./end.ts";
 import { heldFiles } from "./held-files.ts";
-import { DESCRIPTOR_BYTES, mappedUse, SOCKET_BYTES, socketBytes } from "./kernel-memory.ts";
+import { mappedUse, SOCKET_BYTES, socketBytes } from "./kernel-memory.ts";
 import type { SandboxHandle, WatchLimits } from "./sandbox.ts";
 
 /** Nothing fills memory faster, so that the next look comes before what is left can be used up. */
@@ -154,11 +154,11 @@ class Watchdog implements Watch {
     const startMs = performance.now();
     const { dir, holderPid } = this.#handle;
     const pids = descendantsOf(holderPid);
-    const held = await heldFiles(pids);
+    const held = await heldFiles(pids, this.#limits.memoryBytes);
     const mapped = await mappedUse(holderPid, pids, dir);
     // With the node's network namespace (level B) nobody tells how many there are.
     const sockets = this.#handle.isolation === "B" ? held.sockets * SOCKET_BYTES : 0;
-    const kernel = mapped.tableBytes + held.descriptors * DESCRIPTOR_BYTES + sockets;
+    const kernel = mapped.tableBytes + held.kernel + sockets;
     this.#hidden = { shared: mapped.sharedBytes, kernel };
     for await (const use of diskUsage(WRITABLE.map((name) => join(dir, name)))) {
       if (this.#isOver()) return;

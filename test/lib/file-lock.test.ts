@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { existsSync, symlinkSync } from "node:fs";
 import { FileLock } from "../../src/lib/file-lock.ts";
 import { tempDir } from "../support/temp-dir.ts";
 
@@ -12,6 +13,15 @@ test("many share a lock, or one has it alone", () => {
   expect([first.tryExclusive(), second.tryShared()]).toEqual([true, false]);
   first.unlock();
   expect(second.tryShared()).toBe(true);
+});
+
+test("a link or a fifo in a lock's place is an error, makes no file, and keeps nobody waiting", async () => {
+  using dir = tempDir();
+  symlinkSync(dir.file("elsewhere"), dir.file("link"));
+  expect(await Bun.spawn(["mkfifo", dir.file("fifo")]).exited).toBe(0);
+  expect(() => new FileLock(dir.file("link"))).toThrow("ELOOP");
+  expect(existsSync(dir.file("elsewhere"))).toBe(false);
+  expect(() => new FileLock(dir.file("fifo"))).toThrow("ENXIO");
 });
 
 test("a lock ends with its process, and no child inherits it", async () => {

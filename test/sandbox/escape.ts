@@ -423,6 +423,16 @@ print(resource.getrlimit(resource.RLIMIT_MSGQUEUE if hasattr(resource, "RLIMIT_M
     ]);
   });
 
+  test("locks belong to processes, where they are counted, and sockets take no filters", async () => {
+    const answers = await lines(`import fcntl, socket, struct
+file = open("/tmp/locked", "w")
+lock = struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, 0, 1, 0)
+print(attempt(fcntl.fcntl, file, 37, lock), attempt(fcntl.fcntl, file, 38, lock), attempt(fcntl.fcntl, file, fcntl.F_SETLK, lock))
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+print([attempt(s.setsockopt, socket.SOL_SOCKET, name, bytes(16)) for name in (26, 51)])`);
+    expect(answers).toEqual(["EINVAL EINVAL done", "['ENOPROTOOPT', 'ENOPROTOOPT']"]);
+  });
+
   test("/dev can't be written to, whoever runs the service", async () => {
     const answers =
       await lines(`for path in ("/dev/new", "/dev/null/x", "/dev/shm/new", "/dev/pts/new"):

@@ -1,4 +1,8 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { INSIDE } from "../../src/sandbox/environment.ts";
+import { waitFor } from "../support/wait-for.ts";
 import { EXEC, failure, setup } from "./setup.ts";
 
 setDefaultTimeout(60_000);
@@ -59,4 +63,18 @@ test("an image without Python, or without bash, is named as the reason", async (
     code: "image_invalid",
     message: "cannot start bash (ENOENT): the image must have one",
   });
+});
+
+test("who listens in the driver's place, accepts and says nothing, does not keep a session from its start", async () => {
+  await using bundle = await setup("bubblewrap");
+  const sandbox = await bundle.open();
+  const silent = `import socket
+listener = socket.socket(socket.AF_UNIX); listener.bind("${INSIDE.io}/py.sock"); listener.listen(100)
+accepted = []
+while True: accepted.append(listener.accept())`;
+  sandbox.exec(["python3", "-c", silent], { ...EXEC, timeoutMs: 60_000 }).catch(() => {});
+  const listens = () => existsSync(join(sandbox.handle.dir, "io", "py.sock"));
+  await waitFor(listens, "it to listen");
+  const python = await sandbox.python({ startTimeoutMs: 30_000 });
+  expect(await python.run("1 + 1", EXEC)).toMatchObject({ output: "2\n" });
 });
