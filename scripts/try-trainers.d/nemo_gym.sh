@@ -1,9 +1,13 @@
 #!/usr/bin/env bash
-# NeMo Gym's own command line over its own rows: nemo_gym.sh SERVER GYM_BIN_FOLDER WORK_FOLDER
+# NeMo Gym's own command line over its own rows, and what becomes of all its example rows:
+# nemo_gym.sh SERVER GYM_BIN_FOLDER WORK_FOLDER
 set -euo pipefail
 server=$1 bin=$2
+here=$(cd "$(dirname "$0")" && pwd)
+packages=$("$bin/python" -c 'import nemo_gym, pathlib; print(pathlib.Path(nemo_gym.__file__).parents[1])')
+bun "$here/gym_rows.ts" "${GYM_ROWS:-$packages}"
 cd "$3"
-rows=$("$bin/python" -c 'import nemo_gym, pathlib; print(pathlib.Path(nemo_gym.__file__).parents[1])')/resources_servers/mcqa/data/example.jsonl
+rows=$packages/resources_servers/mcqa/data/example.jsonl
 head=(+head_server.host=127.0.0.1 "+head_server.port=${server##*:}")
 run=("$bin/gym" eval run --no-serve --agent rolloutd --num-repeats 4 --concurrency 32)
 
