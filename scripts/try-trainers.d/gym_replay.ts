@@ -17,7 +17,13 @@ export type Replay = {
   silent: boolean;
 };
 
-type Item = { type: string; name?: string; arguments?: string; content?: { text?: string }[] };
+type Item = {
+  type: string;
+  role?: string;
+  name?: string;
+  arguments?: string;
+  content?: string | { text?: string }[];
+};
 
 /** A published rollout with its own words, scored as its row is; null where its row is refused or needs a repository. */
 export async function replayed(
@@ -92,7 +98,7 @@ function turnsOf(output: readonly Item[]): Scripted[] {
     open = [];
   };
   for (const item of output) {
-    if (item.type === "function_call_output") close();
+    if (item.type === "function_call_output" || item.role === "user") close();
     else if (item.type !== "reasoning") open.push(item);
   }
   close();
@@ -109,7 +115,9 @@ function turnOf(items: readonly Item[]): Scripted {
   const asked = items.flatMap(({ type, name, arguments: args }): [string, unknown][] =>
     type === "function_call" ? [[name ?? "", args ?? ""]] : [],
   );
-  const text = items.flatMap(({ content }) => (content ?? []).map((part) => part.text ?? ""));
+  const text = items.flatMap(({ content }) =>
+    typeof content === "string" ? [content] : (content ?? []).map((part) => part.text ?? ""),
+  );
   if (asked.length === 0) return says(text.join(""));
   const reply = calls(...asked);
   return { ...reply, message: { ...reply.message, content: text.join("") } };

@@ -6,7 +6,9 @@ server=$1 bin=$2
 here=$(cd "$(dirname "$0")" && pwd)
 packages=$("$bin/python" -c 'import nemo_gym, pathlib; print(pathlib.Path(nemo_gym.__file__).parents[1])')
 bun "$here/gym_rows.ts" "${GYM_ROWS:-$packages}"
-cd "$3"
+work=$3
+"$bin/python" "$here/gym_agents.py" "$here/../../dist/rolloutd" "$ROLLOUTD_IMAGE" "$ROLLOUTD_APPTAINER" "$work"
+cd "$work"
 rows=$packages/resources_servers/mcqa/data/example.jsonl
 head=(+head_server.host=127.0.0.1 "+head_server.port=${server##*:}")
 run=("$bin/gym" eval run --no-serve --agent rolloutd --num-repeats 4 --concurrency 32)
