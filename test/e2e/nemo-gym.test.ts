@@ -12,7 +12,10 @@ const SCRIPTS = [
 ];
 
 const row = (problem: string, expected_answer: string, index = 0) => ({
-  responses_create_params: { input: [{ role: "user", content: problem }], temperature: 1 },
+  responses_create_params: {
+    input: [{ role: "user", content: `${problem} Answer in \\boxed{}.` }],
+    temperature: 1,
+  },
   ...{ expected_answer, agent_ref: { name: "rolloutd" } },
   ...{ _ng_task_index: index, _ng_rollout_index: 0 },
 });
