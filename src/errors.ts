@@ -76,6 +76,8 @@ export const ERRORS = {
   verifier_failed: { status: 200, boundary: "verifier", retryable: true },
   judge_failed: { status: 200, boundary: "verifier", retryable: true },
   reward_server_failed: { status: 200, boundary: "verifier", retryable: true },
+  reward_out_of_range: { status: 200, boundary: "verifier", retryable: false },
+  truth_unreadable: { status: 200, boundary: "verifier", retryable: false },
 
   worker_crashed: { status: 200, boundary: "service", retryable: true },
   worker_unresponsive: { status: 200, boundary: "service", retryable: true },

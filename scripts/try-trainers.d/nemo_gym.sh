@@ -1,9 +1,15 @@
 #!/usr/bin/env bash
-# NeMo Gym's own command line over its own rows: nemo_gym.sh SERVER GYM_BIN_FOLDER WORK_FOLDER
+# NeMo Gym's own command line over its own rows, and what becomes of all its example rows:
+# nemo_gym.sh SERVER GYM_BIN_FOLDER WORK_FOLDER
 set -euo pipefail
 server=$1 bin=$2
-cd "$3"
-rows=$("$bin/python" -c 'import nemo_gym, pathlib; print(pathlib.Path(nemo_gym.__file__).parents[1])')/resources_servers/mcqa/data/example.jsonl
+here=$(cd "$(dirname "$0")" && pwd)
+packages=$("$bin/python" -c 'import nemo_gym, pathlib; print(pathlib.Path(nemo_gym.__file__).parents[1])')
+bun "$here/gym_rows.ts" "${GYM_ROWS:-$packages}"
+work=$3
+"$bin/python" "$here/gym_agents.py" "$here/../../dist/rolloutd" "$ROLLOUTD_IMAGE" "$ROLLOUTD_APPTAINER" "$work"
+cd "$work"
+rows=$packages/resources_servers/mcqa/data/example.jsonl
 head=(+head_server.host=127.0.0.1 "+head_server.port=${server##*:}")
 run=("$bin/gym" eval run --no-serve --agent rolloutd --num-repeats 4 --concurrency 32)
 

@@ -1,5 +1,5 @@
 import { ServiceError } from "../errors.ts";
-import type { Message, ToolCall } from "../inference/engine.ts";
+import type { AssistantMessage, Message, ToolCall } from "../inference/engine.ts";
 import { isDeeper, MAX_JSON_DEPTH } from "../lib/is-deeper.ts";
 import { isObject } from "../lib/is-object.ts";
 import type { StopReason, ToolStatus } from "../trajectory/record.ts";
@@ -22,7 +22,15 @@ export type AgentOptions = {
   isAnswer(content: string): boolean;
   /** Answers `finish` with the next part of the task; null ends the rollout. */
   onFinish?: ((message: string) => Promise<string | null>) | undefined;
+  /** Takes each message of the model in the place of `tools`, which are then only what the model is shown. */
+  environment?: Environment | undefined;
+  /** Told to the model for a call that is not in the form that it must have. Default: `ERROR: …`. */
+  malformedText?: ((problem: string) => string) | undefined;
 };
+
+/** What an environment makes of one message of the model; `done` ends the rollout. */
+export type EnvironmentStep = { messages: Message[]; done: boolean };
+export type Environment = (said: AssistantMessage) => Promise<EnvironmentStep>;
 
 export type AgentOutcome = { stopReason: StopReason; finalMessage: string | null };
 
@@ -48,6 +56,15 @@ export async function runAgent(options: AgentOptions): Promise<AgentOutcome> {
     signal.throwIfAborted();
     const calls = reply.message.tool_calls ?? [];
     const { content } = reply.message;
+    if (options.environment) {
+      const { messages, done } = await options.environment(reply.message);
+      signal.throwIfAborted();
+      if (done) return stop(recorder, "done", content);
+      for (const message of messages) say(options, wellFormedMessage(message));
+      const over = reply.finishReason === "length" ? "length" : budget.spend(reply);
+      if (over) return stop(recorder, over, content);
+      continue;
+    }
     if (reply.finishReason === "length") {
       for (const call of calls) notCarriedOut(recorder, call);
       return stop(recorder, "length", content);
@@ -85,6 +102,11 @@ function say({ dialogue, recorder }: AgentOptions, message: Message): void {
   recorder.say(dialogue.messages.at(-1) ?? message);
 }
 
+/** Half a character is no UTF-8: engines fail at it. */
+function wellFormedMessage(message: Message): Message {
+  return { ...message, content: message.content.toWellFormed() };
+}
+
 async function callModel(options: AgentOptions, turn: number): Promise<ModelTurn | "context"> {
   const { dialogue, backendId, recorder, signal } = options;
   try {
@@ -112,8 +134,8 @@ async function runTool(
   const { name, arguments: text } = call.function;
   const malformed = malformedCalls.get(call.id);
   const called = malformed
-    ? refusal(malformed.status, malformed.problem)
-    : await invoke(options.tools, name, text);
+    ? malformedCall(options, malformed.problem, malformed.status)
+    : await invoke(options, name, text);
   const { status, ...result } = await continued(options, called);
   options.signal.throwIfAborted();
   const durationMs = Math.round((performance.now() - startMs) * 1000) / 1000;
@@ -144,14 +166,15 @@ function lastObservation({ messages }: Dialogue) {
 type Called = ToolResult & { status: ToolStatus };
 
 /** A call that can't be carried out is the model's mistake: it is told, and may try again. */
-async function invoke(tools: Tool[], name: string, text: string): Promise<Called> {
+async function invoke(options: AgentOptions, name: string, text: string): Promise<Called> {
+  const { tools } = options;
   const tool = tools.find((candidate) => candidate.schema.function.name === name);
   if (!tool) {
     const names = tools.map((candidate) => candidate.schema.function.name).join(", ");
     return refusal("unknown_tool", `there is no tool "${name}". The tools are: ${names}`);
   }
   const args = parseArguments(text);
-  if (typeof args === "string") return refusal("malformed", args);
+  if (typeof args === "string") return malformedCall(options, args, "malformed");
   const result = await tool.run(args);
   return { ...result, status: result.ok ? "ok" : result.timedOut ? "timeout" : "tool_error" };
 }
@@ -161,6 +184,15 @@ async function continued({ onFinish }: AgentOptions, called: Called): Promise<Ca
   if (called.finish === undefined || !onFinish) return called;
   const text = await onFinish(called.finish);
   return text === null ? called : { text, ok: true, status: called.status };
+}
+
+function malformedCall(
+  { malformedText }: AgentOptions,
+  problem: string,
+  status: ToolStatus,
+): Called {
+  if (!malformedText) return refusal(status, problem);
+  return { text: malformedText(problem), ok: false, status };
 }
 
 function refusal(status: ToolStatus, problem: string): Called {

@@ -1,4 +1,4 @@
-import { type AgentOutcome, runAgent } from "../agent/loop.ts";
+import { type AgentOptions, type AgentOutcome, runAgent } from "../agent/loop.ts";
 import { McpServer } from "../agent/mcp/mcp-server.ts";
 import { type AgentRules, DEFAULT_RULES } from "../agent/rules.ts";
 import type { Tool, ToolLimits, ToolName } from "../agent/tool.ts";
@@ -36,7 +36,9 @@ export type AgentTask = {
   isAnswer?(content: string): boolean;
   /** Called when the model calls `finish`: the next part of the task, as that call's answer, or null for the end. */
   onFinish?(message: string): Promise<string | null>;
-};
+  /** Steps that are the same again and again do not end the rollout, unless it asks for that. */
+  mayRepeat?: boolean;
+} & Pick<AgentOptions, "environment" | "malformedText">;
 
 /** The agent loop as the rollout, the service and the kind want it, in this order of weight. */
 export async function driveAgent(
@@ -61,7 +63,7 @@ export async function driveAgent(
     "messages" in task.prompt
       ? withSystem(task.prompt.messages, agent.system_prompt)
       : renderPrompt(task.prompt.texts, agent, task.prompt.fields);
-  const rules = rulesOf(agent, settings.agent, task.maxTurns ?? DEFAULT_MAX_TURNS);
+  const rules = rulesOf(agent, settings.agent, task);
   return await runAgent({
     dialogue: await context.converse(
       prompt,
@@ -74,6 +76,8 @@ export async function driveAgent(
     signal,
     isAnswer: task.isAnswer ?? (() => false),
     onFinish: task.onFinish,
+    environment: task.environment,
+    malformedText: task.malformedText,
   });
 }
 
@@ -104,9 +108,9 @@ function beginning({ shellStart, workdir }: AgentTask) {
   };
 }
 
-type AgentOptions = NonNullable<RolloutOptions["agent"]>;
+type AskedAgent = NonNullable<RolloutOptions["agent"]>;
 
-function toolLimits(agent: AgentOptions): ToolLimits {
+function toolLimits(agent: AskedAgent): ToolLimits {
   const quietMs = agent.tool_quiet_ms;
   return {
     toolTimeoutMs: agent.tool_timeout_ms ?? DEFAULT_TOOL_TIMEOUT_MS,
@@ -115,11 +119,11 @@ function toolLimits(agent: AgentOptions): ToolLimits {
   };
 }
 
-function rulesOf(agent: AgentOptions, service: AgentDefaults, maxTurns: number): AgentRules {
+function rulesOf(agent: AskedAgent, service: AgentDefaults, task: AgentTask): AgentRules {
   const reminder = agent.reminder ?? service.reminder;
   return {
-    maxTurns: agent.max_turns ?? service.maxTurns ?? maxTurns,
-    stuck: agent.stuck ?? service.stuck,
+    maxTurns: agent.max_turns ?? service.maxTurns ?? task.maxTurns ?? DEFAULT_MAX_TURNS,
+    stuck: agent.stuck ?? (task.mayRepeat ? "off" : service.stuck),
     maxIdleTurns: agent.max_idle_turns ?? service.maxIdleTurns,
     reminders: reminder === null ? DEFAULT_RULES.reminders : [reminder, reminder],
     forcedFinish: agent.forced_finish ?? service.forcedFinish,

@@ -148,6 +148,12 @@ export class Recorder {
     return this.#trajectory.messages;
   }
 
+  /** From the model's first message on: all but the prompt. */
+  get answered(): readonly Message[] {
+    const { messages, turns } = this.#trajectory;
+    return messages.slice(turns[0]?.message ?? messages.length);
+  }
+
   get turns(): number {
     return this.#trajectory.turns.length;
   }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { serve, simulate, turn } from "../support/binary.ts";
+import { jsonServer } from "../support/json-server.ts";
 import { tempDir } from "../support/temp-dir.ts";
 import { waitFor } from "../support/wait-for.ts";
 
@@ -11,7 +12,10 @@ const SCRIPTS = [
 ];
 
 const row = (problem: string, expected_answer: string, index = 0) => ({
-  responses_create_params: { input: [{ role: "user", content: problem }], temperature: 1 },
+  responses_create_params: {
+    input: [{ role: "user", content: `${problem} Answer in \\boxed{}.` }],
+    temperature: 1,
+  },
   ...{ expected_answer, agent_ref: { name: "rolloutd" } },
   ...{ _ng_task_index: index, _ng_rollout_index: 0 },
 });
@@ -144,6 +148,30 @@ describe("NeMo Gym's routes, as its clients use them", () => {
       ...[1, [answer.rollout_id as string]],
     ]);
     expect(again.url).toBe(t.service.url);
+  });
+});
+
+describe("rows of a resources server that the operator names", () => {
+  const gymRow = (problem: string) => ({
+    responses_create_params: { input: [{ role: "user", content: problem }] },
+    agent_ref: { type: "responses_api_agents", name: "maze_gymnasium_agent" },
+  });
+
+  test("are rolled out as their agent does it, and a reward that is none is a failure", async () => {
+    using maze = jsonServer((path, body: { response?: { output: unknown[] } }) => {
+      if (path === "/reset") return { observation: "You stand at a wall." };
+      const said = JSON.stringify(body.response?.output);
+      return { reward: said.includes("42") ? 1 : -1, terminated: true };
+    });
+    await using t = await setup(["--gym-servers", `maze=${maze.url}`]);
+    const won = await t.run(gymRow("What is seven times six?"));
+    expect(won.answer).toMatchObject({ reward: 1, mask_sample: false, stop_reason: "done" });
+    const { answer: lost } = await t.run(gymRow("What is two plus two?"));
+    expect(lost).toMatchObject({
+      ...{ reward: 0, mask_sample: true, _ng_failure_terminal: true },
+      _ng_failure_class: "reward_out_of_range",
+    });
+    expect(maze.asked.map(({ path }) => path)).toEqual(["/reset", "/step", "/reset", "/step"]);
   });
 });
 

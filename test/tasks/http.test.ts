@@ -113,7 +113,7 @@ describe("a NeMo Gym resources server", () => {
       },
       { type: "function_call_output", call_id: "call_0", output: "sunny in Rome" },
       {
-        id: "msg_3",
+        id: "msg_2",
         type: "message",
         role: "assistant",
         status: "completed",

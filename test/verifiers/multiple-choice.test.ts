@@ -49,6 +49,17 @@ describe("by mode, a message chooses the right option (1), another (0) or none (
   });
 });
 
+test("options with any sign in their texts are compared as they are", () => {
+  const text = "Whole-genome [x] (a+b)*c? {1} ^$ | a/b \\\\ # & ~ -";
+  const options = [
+    { letter: "A", text: `not ${text}` },
+    { letter: "B", text },
+  ];
+  const question = { options, expected: "B", mode: "lenient_boxed" as const, outputRegexes: [] };
+  for (const said of ["\\boxed{B: because of it}", "\\boxed{B. It is so}", "\\boxed{B}"])
+    expect(gradeChoice(question, said).reward).toBe(1);
+});
+
 test("a row's own expression wins, by its last match", () => {
   const regex = RE2JS.compile("choice is \\(?([A-Z])", RE2JS.CASE_INSENSITIVE);
   expect(grade("gpqa", "My choice is A. No: my choice is (b). \\boxed{A}", regex)).toBe(1);

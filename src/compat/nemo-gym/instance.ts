@@ -23,12 +23,15 @@ export function instanceOf(row: Row, servers: GymServers): Instance {
   };
   const scorer = scorerOf(row, toolNames(tools), servers);
   const prompt = messagesOf(input);
-  if (!prompt.some(({ role }) => role === "user" || role === "tool")) {
+  // The servers of the other agents begin the conversation themselves.
+  const needsUser = !("agent" in scorer) || scorer.agent === "simple";
+  if (needsUser && !prompt.some(({ role }) => role === "user" || role === "tool")) {
     const field = "responses_create_params.input";
     throw new ServiceError("invalid_field", `${field}: has no user message`, { field });
   }
   if ("url" in scorer) {
-    const verifier = { url: scorer.url, protocol: "nemo_gym" };
+    const { url, agent } = scorer;
+    const verifier = { url, protocol: "nemo_gym", ...(agent !== "simple" && { agent }) };
     return { data_source: GYM, prompt, verifier, agent_tools: [], gym_row: row };
   }
   const truth = { reward_model: { ground_truth: row.expected_answer } };
@@ -38,6 +41,7 @@ export function instanceOf(row: Row, servers: GymServers): Instance {
     data_source: "reasoning",
     verifier: scorer.check,
     ...(scorer.check === "math" && truth),
+    ...(scorer.check === "choice" && scorer.mode && { grading_mode: scorer.mode }),
   };
 }
 

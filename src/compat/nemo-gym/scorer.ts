@@ -1,12 +1,13 @@
 import { ServiceError } from "../../errors.ts";
+import { type GymAgent, gymAgentOf } from "./gym-agent.ts";
 
 type Row = Record<string, unknown>;
 
 /** A check of ours, by the name that the kind `reasoning` has for it. */
 export type Check = "math" | "choice" | "code" | "instructions" | "tool_calls";
 
-/** Who scores a row: a check of ours, or the resources server at `url`. */
-export type Scorer = { check: Check } | { url: string };
+/** Who scores a row: a check of ours, or the resources server at `url`, by the protocol of the row's agent. */
+export type Scorer = { check: Check; mode?: "gpqa" } | { url: string; agent: GymAgent };
 
 /** Resources servers by name; `*` stands for all others. */
 export type GymServers = Readonly<Record<string, string>>;
@@ -32,10 +33,6 @@ const MODES = [
   "lenient_answer_colon_md",
 ];
 
-/** By this name callers ask for this service, which says nothing of the row. */
-const OURS = "rolloutd";
-const AGENT_ENDING = /_(?:simple_|gymnasium_|pivot_|tool_simulation_)?agent$/;
-
 /**
  * Who scores a row of NeMo Gym's: the server that it names (`agent_ref`, `verifier_type`), else the one that its fields
  * are known from. A row that could be of several servers is refused, because a wrong verifier gives zeros without a word.
@@ -43,21 +40,26 @@ const AGENT_ENDING = /_(?:simple_|gymnasium_|pivot_|tool_simulation_)?agent$/;
  * @throws ServiceError `unknown_task_kind`
  */
 export function scorerOf(row: Row, tools: readonly string[], servers: GymServers): Scorer {
-  const name = nameOf(row);
-  const url = (name !== null && Object.hasOwn(servers, name) ? servers[name] : undefined) ?? null;
-  if (url !== null) return { url };
-  const named = name === null ? checkOfFields(row) : (CHECKS.get(name) ?? null);
-  const check = named !== null && isWhole(row, named) ? named : null;
-  if (check !== null && (tools.length === 0 || check === "tool_calls")) return { check };
-  if (Object.hasOwn(servers, "*")) return { url: servers["*"] as string };
-  throw refused(name, tools, check, row);
+  const agent = gymAgentOf(row.agent_ref);
+  const type = typeof row.verifier_type === "string" ? row.verifier_type : null;
+  const name = type ?? agent.server;
+  const named = [agent.server, type].find((one) => one !== null && Object.hasOwn(servers, one));
+  const url = named == null ? null : (servers[named] as string);
+  if (url !== null && agent.protocol !== null) return { url, agent: agent.protocol };
+  const check = checkOf(row, name, tools);
+  // Its rows name mcqa's strictest mode, which its server does not look at.
+  if (check !== null) return name === "gpqa_diamond" ? { check, mode: "gpqa" } : { check };
+  const isKnown = agent.protocol !== null && agent.isSaid;
+  if (Object.hasOwn(servers, "*") && isKnown)
+    return { url: servers["*"] as string, agent: agent.protocol as GymAgent };
+  throw refused(name, tools, row, agent.refusal);
 }
 
-function nameOf({ agent_ref: agent, verifier_type: type }: Row): string | null {
-  if (typeof type === "string") return type;
-  const name = (agent as { name?: unknown } | null | undefined)?.name;
-  if (typeof name !== "string" || name === OURS) return null;
-  return name.replace(AGENT_ENDING, "");
+/** The check of ours for a row that it is whole for, unless the row has tools that this check does not know. */
+function checkOf(row: Row, name: string | null, tools: readonly string[]): Check | null {
+  const check = name === null ? checkOfFields(row) : (CHECKS.get(name) ?? null);
+  if (check === null || !isWhole(row, check)) return null;
+  return tools.length === 0 || check === "tool_calls" ? check : null;
 }
 
 /** Fields that tell nothing about who scores a row, and those that callers add. */
@@ -97,7 +99,7 @@ function isWhole(row: Row, check: Check): boolean {
   }
 }
 
-/** Rows of `gpqa_diamond` name mcqa's strictest mode, ask for `Answer: X`, and are graded by either. */
+/** Rows of `gpqa_diamond` without their name are refused: their mode asks for a box, and their prompt for `Answer: X`. */
 function asksAsGraded(row: Row): boolean {
   return (
     row.template_metadata != null || !`${row.grading_mode}`.includes("boxed") || asksForBox(row)
@@ -118,16 +120,17 @@ function isMathematics(truth: unknown): boolean {
 function refused(
   name: string | null,
   tools: readonly string[],
-  check: Check | null,
   row: Row,
+  ownAgent: string | null,
 ): ServiceError {
   const field = name === null ? "instance" : row.verifier_type ? "verifier_type" : "agent_ref.name";
   const what =
-    check !== null || tools.length > 0
+    tools.length > 0
       ? `the row's tools (${tools.slice(0, 5).join(", ")}) belong to its resources server`
       : name === null
         ? `the row's fields (${Object.keys(row).slice(0, 12).join(", ")}) do not say how it is scored`
         : `rows of "${name}" are scored by their resources server`;
+  if (ownAgent !== null) return new ServiceError("unknown_task_kind", ownAgent, { field });
   const server = name ?? "NAME";
   const mend = `start the service with --gym-servers ${server}=URL, or add verifier_type (${[...CHECKS.keys()].join(", ")}) or data_source`;
   return new ServiceError("unknown_task_kind", what, { field, mend });

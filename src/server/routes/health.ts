@@ -1,9 +1,9 @@
 import { Hono } from "hono";
 import { z } from "zod";
 import { scopeOf } from "../../jobs/owner.ts";
-import { parseBody } from "../../protocol/parse.ts";
 import type { JobCount } from "../../store/job-counts.ts";
 import type { BackendView, MissingPart, ServerEnv, ServerParts } from "../parts.ts";
+import { readQuery } from "../query.ts";
 
 const PARTS: MissingPart["what"][] = ["driver", "image", "backend"];
 
@@ -11,8 +11,9 @@ export const readySchema = z.strictObject({
   /** What the service is not to be asked for, with commas between. */
   exclude: z
     .string()
-    .default("")
-    .transform((text) => text.split(",").filter((part) => part !== ""))
+    .min(1)
+    .optional()
+    .transform((text) => text?.split(",") ?? [])
     .pipe(z.array(z.enum(PARTS))),
 });
 
@@ -43,7 +44,7 @@ export function healthRoutes(parts: ServerParts) {
    * leaves it out, as in `?exclude=image,backend`.
    */
   app.get("/readyz", (c) => {
-    const { exclude } = parseBody(readySchema, c.req.query());
+    const { exclude } = readQuery(c, readySchema);
     const { draining } = scheduler;
     const missing = whatIsMissing(sandboxes, backends.list()).filter(
       ({ what }) => !exclude.includes(what),

@@ -1,13 +1,16 @@
 import type { ToolName } from "../../agent/tool.ts";
 import { ServiceError } from "../../errors.ts";
-import type { Message } from "../../inference/engine.ts";
 import { PostFailure, postJson, withRetries } from "../../verifiers/post-json.ts";
 import type { Verdict } from "../../verifiers/verdict.ts";
 import { requireAllowedUrl } from "../allowed-url.ts";
 import type { TaskSettings } from "../settings.ts";
 import type { EvalContext, TaskKind } from "../task-kind.ts";
+import { aviaryAgent } from "./aviary-agent.ts";
+import type { GymState } from "./gym-agent.ts";
+import { gymnasiumAgent } from "./gymnasium-agent.ts";
 import { type Cookies, ResourcesServer } from "./resources-server.ts";
 import { type HttpInstance, parseHttpRow } from "./row.ts";
+import { simpleAgent } from "./simple-agent.ts";
 
 const SANDBOXED: readonly ToolName[] = [
   "execute_bash",
@@ -15,8 +18,7 @@ const SANDBOXED: readonly ToolName[] = [
   "str_replace_editor",
 ];
 
-/** What a server that verifies needs to know of RUN. */
-type HttpState = { messages: Message[]; cookies: Cookies };
+const AGENTS = { simple: simpleAgent, gymnasium: gymnasiumAgent, aviary: aviaryAgent };
 
 /** Scored by a server: an external reward server, or a resources server of NeMo Gym with tools of its own. */
 export const http: TaskKind<HttpInstance> = {
@@ -35,28 +37,31 @@ export const http: TaskKind<HttpInstance> = {
   init: async () => {},
 
   async run(instance, context) {
-    const { verifier, serverTools } = instance;
-    const gym = verifier.protocol === "nemo_gym" ? resourcesServer(instance, context) : null;
-    await gym?.seed(instance.row);
+    const { recorder } = context;
+    if (instance.verifier.protocol === "nemo_gym") {
+      const server = resourcesServer(instance, context);
+      const agent = AGENTS[instance.verifier.agent];
+      const { stopReason, finalMessage, ...left } = await agent.run(instance, server, context);
+      const state: GymState = {
+        ...{ messages: [...recorder.answered], cookies: server.cookies },
+        ...left,
+      };
+      const { turns } = recorder;
+      return { stop_reason: stopReason, final_message: finalMessage, turns, state };
+    }
     const { stopReason, finalMessage } = await context.agent({
       prompt: { messages: instance.messages },
       tools: instance.agentTools,
-      ownTools: gym ? serverTools.map((schema) => gym.tool(schema)) : [],
-      // A resources server's own agents take a message without a call for the answer.
-      isAnswer: () => verifier.protocol === "nemo_gym",
     });
-    const { turns, messages } = context.recorder;
-    const state: HttpState = { messages: [...messages], cookies: gym?.cookies ?? {} };
-    const outcome = { stop_reason: stopReason, final_message: finalMessage, turns };
-    return gym ? { ...outcome, state } : outcome;
+    return { stop_reason: stopReason, final_message: finalMessage, turns: recorder.turns };
   },
 
   async evaluate(instance, outcome, context) {
     if (instance.verifier.protocol === "nemo_gym") {
-      const { messages, cookies } = outcome.state as HttpState;
-      const server = resourcesServer(instance, context, cookies);
-      const reward = await server.verify(instance.row, messages);
-      return verdictOf(reward, server.url);
+      const state = outcome.state as GymState;
+      const server = resourcesServer(instance, context, state.cookies);
+      const agent = AGENTS[instance.verifier.agent];
+      return verdictOf(await agent.reward(instance, server, state), server.url);
     }
     return await computeScore(instance, outcome.final_message, context);
   },
@@ -66,10 +71,10 @@ function resourcesServer(
   instance: HttpInstance,
   { settings, signal }: Pick<EvalContext, "settings" | "signal">,
   cookies: Cookies = {},
-) {
+): ResourcesServer {
   const url = serversOf(instance, settings)[0] as string;
   const timeoutMs = instance.verifier.timeoutMs ?? settings.http.timeoutMs;
-  return Object.assign(new ResourcesServer({ url, timeoutMs, signal }, cookies), { url });
+  return new ResourcesServer({ url, timeoutMs, signal }, cookies);
 }
 
 /** The address of the row, or those of the operator. @throws ServiceError `invalid_field` */
@@ -131,6 +136,14 @@ function scoreOf(json: unknown): number {
   throw new PostFailure("its answer has no score", false);
 }
 
+/** @throws ServiceError `reward_out_of_range` */
 function verdictOf(reward: number, url: string): Verdict {
+  if (!(reward >= 0 && reward <= 1)) {
+    const message = `${new URL(url).host} gave the reward ${reward}, and rewards are from 0 to 1`;
+    throw new ServiceError("reward_out_of_range", message, {
+      details: { reward },
+      mend: "have the server scale its rewards to that range",
+    });
+  }
   return { reward, rule: "reward_server", reason: `${new URL(url).host} gave ${reward}.` };
 }

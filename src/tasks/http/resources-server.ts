@@ -1,10 +1,19 @@
+import { z } from "zod";
 import type { Tool } from "../../agent/tool.ts";
 import { ServiceError } from "../../errors.ts";
 import type { Message, ToolSchema } from "../../inference/engine.ts";
-import { type Posted, PostFailure, post, postJson } from "../../verifiers/post-json.ts";
+import {
+  type Posted,
+  PostFailure,
+  post,
+  postJson,
+  withRetries,
+} from "../../verifiers/post-json.ts";
 
 /** What a session is known by between its calls: cookies, by their names. */
 export type Cookies = Record<string, string>;
+
+const CLOSE_TIMEOUT_MS = 5_000;
 
 type Options = { url: string; timeoutMs: number; signal: AbortSignal };
 
@@ -18,8 +27,8 @@ export class ResourcesServer {
     this.cookies = cookies;
   }
 
-  async seed(row: Record<string, unknown>): Promise<void> {
-    await this.#call("seed_session", row);
+  get url(): string {
+    return this.#options.url;
   }
 
   /** What the server answers, of any status, is what the model sees: that is its protocol. */
@@ -36,19 +45,41 @@ export class ResourcesServer {
   }
 
   /** @throws ServiceError `reward_server_failed` */
-  async verify(row: Record<string, unknown>, messages: readonly Message[]): Promise<number> {
-    const reply = (await this.#call("verify", { ...row, response: responseOf(messages) })) as {
-      reward?: unknown;
-    } | null;
-    if (typeof reply?.reward === "number") return reply.reward;
-    throw this.#failed("its answer has no reward");
+  async verify(row: Record<string, unknown>, response: Record<string, unknown>): Promise<number> {
+    const body = { ...row, response };
+    const reply = await this.ask("verify", body, z.looseObject({ reward: z.number() }));
+    return reply.reward;
   }
 
-  async #call(path: string, body: unknown): Promise<unknown> {
+  /**
+   * Posts `body` and reads what comes by its schema.
+   *
+   * @param mayRepeat the server takes the same body twice for one request
+   * @throws ServiceError `reward_server_failed`
+   */
+  async ask<S extends z.ZodType>(
+    path: string,
+    body: unknown,
+    schema: S,
+    mayRepeat = false,
+  ): Promise<z.output<S>> {
+    const once = () => postJson(this.#address(path), body, this.#postOptions());
     const { json } = await this.#guarded(() =>
-      postJson(this.#address(path), body, this.#postOptions()),
+      mayRepeat ? withRetries(this.#options.signal, once) : once(),
     );
-    return json;
+    const read = schema.safeParse(json);
+    if (read.success) return read.data;
+    const [issue] = read.error.issues;
+    const field = issue?.path.join(".") || "body";
+    throw this.#failed(`the ${field} of its answer to /${path}: ${issue?.message}`);
+  }
+
+  /** Tells the server that the session is over. A session that stays open changes no reward. */
+  async close(body: unknown): Promise<void> {
+    const { headers } = this.#postOptions();
+    // The rollout's own signal may be what ended the session.
+    const ended = { headers, timeoutMs: CLOSE_TIMEOUT_MS, signal: new AbortController().signal };
+    await post(this.#address("close"), body, ended).catch(() => null);
   }
 
   async #guarded<T extends Pick<Posted, "cookies">>(work: () => Promise<T>): Promise<T> {
@@ -82,8 +113,8 @@ export class ResourcesServer {
   }
 }
 
-/** A conversation as the Responses API tells it; the prompt is the row's own. */
-function responseOf(messages: readonly Message[]) {
+/** What was said behind the prompt, as the Responses API tells it. */
+export function responseOf(messages: readonly Message[]) {
   const output = messages.flatMap((message, index) => itemsOf(message, index));
   return {
     id: "resp_rollout",
@@ -98,12 +129,14 @@ function responseOf(messages: readonly Message[]) {
   };
 }
 
-function itemsOf(message: Message, index: number): Record<string, unknown>[] {
+export function itemsOf(message: Message, index: number): Record<string, unknown>[] {
   if (message.role === "tool") {
     const { tool_call_id: call_id, content: output } = message;
     return [{ type: "function_call_output", call_id, output }];
   }
-  if (message.role !== "assistant") return [];
+  if (message.role !== "assistant") {
+    return [{ type: "message", role: message.role, content: message.content }];
+  }
   const text = { type: "output_text", text: message.content, annotations: [] };
   const id = `msg_${index}`;
   const said = { id, type: "message", role: "assistant", status: "completed", content: [text] };

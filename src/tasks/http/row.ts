@@ -7,7 +7,9 @@ import { fromJsonText } from "../from-json-text.ts";
 import { parseRow } from "../parse-row.ts";
 import { promptMessages, promptSchema } from "../problem.ts";
 
-const functionSchema = z.looseObject({
+export const GYM_AGENTS = ["simple", "gymnasium", "aviary"] as const;
+
+export const functionSchema = z.looseObject({
   /** Also the last part of the address that the tool is called at, which must not lead out of the server's. */
   name: z.string().regex(/^(?!\.{1,2}$)[^/]+$/, "must be a name, not a path"),
   description: z.string().nullish(),
@@ -18,7 +20,7 @@ const functionSchema = z.looseObject({
 const rowSchema = z
   .looseObject({
     data_source: z.string(),
-    prompt: promptSchema.nullish(),
+    prompt: z.unknown().optional(),
     responses_create_params: z
       .looseObject({ input: z.unknown(), tools: z.array(functionSchema).nullish() })
       .nullish(),
@@ -37,6 +39,8 @@ const rowSchema = z
         url: z.string().optional(),
         /** `compute_score`: posts the answer. `nemo_gym`: a resources server, with its tools and its session. */
         protocol: z.enum(["compute_score", "nemo_gym"]).default("compute_score"),
+        /** The agent of NeMo Gym's that the resources server is made for. */
+        agent: z.enum(GYM_AGENTS).optional(),
         timeout_ms: z.int().min(1).max(3_600_000).optional(),
       })
       .default({ protocol: "compute_score" }),
@@ -56,6 +60,7 @@ export type HttpInstance = {
   verifier: {
     url: string | null;
     protocol: "compute_score" | "nemo_gym";
+    agent: (typeof GYM_AGENTS)[number];
     timeoutMs: number | null;
   };
   agentTools: ToolName[];
@@ -64,22 +69,32 @@ export type HttpInstance = {
 
 export function parseHttpRow(raw: Record<string, unknown>): HttpInstance {
   const row = parseRow(rowSchema, raw);
-  const { url = null, protocol, timeout_ms = null } = row.verifier;
+  const { url = null, protocol, agent = "simple", timeout_ms = null } = row.verifier;
   const asked = (row.gym_row ?? row).responses_create_params;
   const tools = protocol === "nemo_gym" ? (asked?.tools ?? []) : [];
-  const { input } = parseRow(z.looseObject({ input: promptSchema }), {
-    input: row.prompt ?? row.responses_create_params?.input,
-  });
+  const input = row.prompt ?? row.responses_create_params?.input;
   return {
-    messages: promptMessages(input),
+    messages: messagesOf(input, protocol === "nemo_gym" && agent !== "simple"),
     row: (raw.gym_row as Record<string, unknown> | undefined) ?? raw,
     dataSource: row.data_source,
     truth: row.reward_model?.ground_truth ?? null,
-    verifier: { url, protocol, timeoutMs: timeout_ms },
+    verifier: { url, protocol, agent, timeoutMs: timeout_ms },
     agentTools: row.agent_tools ?? ["finish"],
-    serverTools: tools.map(({ name, description, parameters }) => ({
-      type: "function",
-      function: { name, description: description ?? "", parameters: parameters ?? {} },
-    })),
+    serverTools: tools.map(toolSchemaOf),
+  };
+}
+
+/** Empty only where the resources server begins the conversation. */
+function messagesOf(input: unknown, mayBeEmpty: boolean): Message[] {
+  if (mayBeEmpty && Array.isArray(input) && input.length === 0) return [];
+  const { prompt } = parseRow(z.looseObject({ prompt: promptSchema }), { prompt: input });
+  return promptMessages(prompt);
+}
+
+export function toolSchemaOf(tool: z.output<typeof functionSchema>): ToolSchema {
+  const { name, description, parameters } = tool;
+  return {
+    type: "function",
+    function: { name, description: description ?? "", parameters: parameters ?? {} },
   };
 }

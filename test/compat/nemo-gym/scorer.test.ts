@@ -88,10 +88,52 @@ describe("a row that names its server", () => {
   test("is scored by that server where the operator names it, whatever else its fields say", () => {
     const servers = { graphwalks: "http://g", math_with_judge: "http://m", "*": "http://rest" };
     const url = (name: string) => scored({ ...MATH, ...agent(name) }, [], servers);
-    expect(url("graphwalks_simple_agent")).toEqual({ url: "http://g" });
-    expect(url("math_with_judge_simple_agent")).toEqual({ url: "http://m" });
-    expect(url("mrcr_simple_agent")).toEqual({ url: "http://rest" });
+    expect(url("graphwalks_simple_agent")).toEqual({ url: "http://g", agent: "simple" });
+    expect(url("math_with_judge_simple_agent")).toEqual({ url: "http://m", agent: "simple" });
+    expect(url("mrcr_simple_agent")).toEqual({ url: "http://rest", agent: "simple" });
     expect(scored(MATH, [], servers)).toEqual({ check: "math" });
+  });
+});
+
+describe("the agent that a row names", () => {
+  const servers = { blackjack: "http://b", gsm8k_aviary: "http://a", ns_tools: "http://n" };
+  const by = (name: string, more: object = {}) =>
+    scored({ ...agent(name), ...more }, [], { ...servers, "*": "http://rest" });
+
+  test("is the one that its server is made for", () => {
+    expect(by("blackjack_gymnasium_agent")).toEqual({ url: "http://b", agent: "gymnasium" });
+    expect(by("gsm8k_aviary_agent")).toEqual({ url: "http://a", agent: "aviary" });
+    expect(by("tales_gymnasium_agent")).toEqual({ url: "http://rest", agent: "gymnasium" });
+    expect(by("ns_tools_simple_agent", { verifier_type: "math_with_judge" })).toEqual({
+      ...{ url: "http://n", agent: "simple" },
+    });
+  });
+
+  test("is taken for the simple agent only where its name or the operator says so", () => {
+    expect(by("litmus_agent_agent")).toEqual(["unknown_task_kind", "agent_ref.name"]);
+    const vouched = { litmus_agent: "http://l" };
+    expect(scored(agent("litmus_agent_agent"), [], vouched)).toEqual({
+      ...{ url: "http://l", agent: "simple" },
+    });
+  });
+
+  test.each([
+    ...["tau2_agent", "tau2_banking_knowledge_terminal_use_agent", "toolsandbox_agent"],
+    ...["conversational_tool_use_agent", "swe_pivot_tool_simulation_agent", "harbor_agent"],
+    ...["terminal_multi_harness_codex_agent", "reasoning_gym_claude_code_agent", "remote_agent"],
+    ...["structured_outputs_v4_simple_agent", "mini_swe_simple_agent", "image_tools_pivot_agent"],
+  ])("is refused with its reason where it is %s, even at a named server", (name) => {
+    const server = name.replace(/_(?:simple_|tool_simulation_|pivot_)?agent$/, "");
+    const given = { [server]: "http://x", "*": "http://rest" };
+    for (const servers of [given, {}])
+      expect(scored(agent(name), ["t"], servers)).toEqual(["unknown_task_kind", "agent_ref.name"]);
+  });
+});
+
+test("gpqa_diamond is graded by its own mode, whatever mode its rows name", () => {
+  const row = { options: [{ A: "x" }], grading_mode: "strict_single_letter_boxed" };
+  expect(scored({ ...row, ...agent("gpqa_diamond_simple_agent") })).toEqual({
+    ...{ check: "choice", mode: "gpqa" },
   });
 });
 
@@ -100,6 +142,9 @@ test("tools belong to the row's server: a row that has some is not answered with
     ...["unknown_task_kind", "agent_ref.name"],
   ]);
   expect(scored(MATH, ["run"])).toEqual(REFUSED);
-  expect(scored(MATH, ["run"], { "*": "http://rest" })).toEqual({ url: "http://rest" });
+  expect(scored(MATH, ["run"], { "*": "http://rest" })).toEqual({
+    url: "http://rest",
+    agent: "simple",
+  });
   expect(scored({ expected_answers: [] }, ["get_weather"])).toEqual({ check: "tool_calls" });
 });
