@@ -12,7 +12,7 @@ const SCRIPTS = [
 
 const row = (problem: string, expected_answer: string, index = 0) => ({
   responses_create_params: { input: [{ role: "user", content: problem }], temperature: 1 },
-  ...{ expected_answer, agent_ref: { name: "rolloutd" } },
+  ...{ expected_answer, agent_ref: { name: "rolloutd" }, verifier_type: "math_with_judge" },
   ...{ _ng_task_index: index, _ng_rollout_index: 0 },
 });
 
