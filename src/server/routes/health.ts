@@ -1,5 +1,6 @@
 import { Hono } from "hono";
 import { z } from "zod";
+import { PROBE } from "../../jobs/owner.ts";
 import { anyOf } from "../../protocol/queries.ts";
 import { ownCounts } from "../owned.ts";
 import type { BackendView, MissingPart, ServerEnv, ServerParts } from "../parts.ts";
@@ -46,6 +47,8 @@ export function healthRoutes(parts: ServerParts) {
     );
     const ready = !draining && missing.length === 0;
     const { driver } = sandboxes;
+    // What is missing names paths and programs of the node.
+    if (c.env.client === PROBE) return c.json({ ready, draining }, ready ? 200 : 503);
     const body = { ready, draining, driver, backends: backends.list().length, missing };
     return c.json(body, ready ? 200 : 503);
   });
