@@ -1,5 +1,5 @@
-import { constants, realpathSync } from "node:fs";
-import { type FileHandle, open, realpath } from "node:fs/promises";
+import { constants, readlinkSync, realpathSync } from "node:fs";
+import { type FileHandle, open } from "node:fs/promises";
 import { isAbsolute, sep } from "node:path";
 import { ServiceError } from "../errors.ts";
 import { requireAllowedUrl } from "../tasks/allowed-url.ts";
@@ -39,8 +39,9 @@ export class RowSource {
   /** At most `size` bytes from `offset` on. @throws ServiceError `invalid_field`, `source_unreachable` */
   read(address: string, offset: number, size: number, signal: AbortSignal): Promise<Uint8Array> {
     this.check(address);
-    return isAbsolute(address)
-      ? readFilePart(address, offset, size)
+    const { folder } = this.#settings;
+    return isAbsolute(address) && folder !== null
+      ? readFilePart(folder, address, offset, size)
       : this.#readUrlPart(address, offset, size, signal);
   }
 
@@ -74,9 +75,17 @@ function isBelow(folder: string, path: string): boolean {
   }
 }
 
-async function readFilePart(path: string, offset: number, size: number): Promise<Uint8Array> {
+async function readFilePart(
+  folder: string,
+  path: string,
+  offset: number,
+  size: number,
+): Promise<Uint8Array> {
   const file = await openFile(path);
   try {
+    // Of what is open: a link on the way may have been moved since the path was checked.
+    const opened = readlinkSync(`/proc/self/fd/${file.fd}`);
+    if (!opened.startsWith(realpathSync(folder) + sep)) throw missing(path);
     const stat = await file.stat();
     if (!stat.isFile()) throw invalidFile(`${path} is no file`, "name a file");
     if (stat.size < offset) throw invalidFile(`${path} is shorter than it was`, "don't change it");
@@ -90,7 +99,7 @@ async function readFilePart(path: string, offset: number, size: number): Promise
 async function openFile(path: string): Promise<FileHandle> {
   try {
     // A pipe would be waited for.
-    return await open(await realpath(path), constants.O_RDONLY | constants.O_NONBLOCK);
+    return await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
     const why = `${path} can't be read: ${(error as Error).message}`;
     throw invalidFile(why, "name a file that the service's user can read");

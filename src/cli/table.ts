@@ -2,8 +2,8 @@ import { printable } from "../lib/print.ts";
 
 /** Rows as aligned columns; numbers to the right. */
 export function formatTable(header: string[], given: string[][]): string {
-  // As wide as they are printed.
-  const rows = given.map((row) => row.map(printable));
+  // As wide as they are printed, each in its own row.
+  const rows = given.map((row) => row.map(inOneLine));
   const widths = header.map((title, column) =>
     Math.max(title.length, ...rows.map((row) => (row[column] ?? "").length)),
   );
@@ -19,6 +19,11 @@ export function formatTable(header: string[], given: string[][]): string {
       .join("  ")
       .trimEnd();
   return `${[header, ...rows].map(line).join("\n")}\n`;
+}
+
+/** A cell with a line end in it would pass for a row of its own. */
+function inOneLine(cell: string): string {
+  return printable(cell).replaceAll("\n", "\\n").replaceAll("\t", "\\t");
 }
 
 export function seconds(ms: number): string {

@@ -37,13 +37,22 @@ export function storedTrajectory({ store }: RolloutSource, row: JobRow): Traject
   return stored && JSON.parse(stored.record.toString());
 }
 
-/** Unfinished rollouts that came through one of these APIs, as a predecessor of this service left them. */
-export function* unfinishedOf({ store }: { store: Pick<Store, "list"> }, api: string) {
+/**
+ * Unfinished rollouts that came through one of these APIs, as a predecessor of this service left them. A label alone
+ * does not tell: clients of the other APIs choose theirs.
+ *
+ * @param idPrefix how the API begins the ids that it makes
+ */
+export function* unfinishedOf(
+  { store }: { store: Pick<Store, "list"> },
+  api: string,
+  idPrefix: string,
+) {
   const filter = { labels: { api }, states: ["pending", "active"] as State[], limit: 500 };
   let after = 0;
   for (let more = true; more; ) {
     const page = store.list({ ...filter, after, order: "submitted" });
-    yield* page.rows;
+    yield* page.rows.filter(({ id }) => id.startsWith(idPrefix));
     ({ next: after, more } = page);
   }
 }

@@ -1,6 +1,9 @@
 /** The token of this name sees and changes everything. */
 export const OPERATOR = "operator";
 
+/** Who asks, without a token where one is needed, whether the service is alive or ready, and is told no more. */
+export const PROBE = "probe";
+
 const TOKEN = "token:";
 
 /** How a request names its client that came with a token of this name. */

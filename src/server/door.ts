@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 import { ServiceError } from "../errors.ts";
-import { clientOfToken } from "../jobs/owner.ts";
+import { clientOfToken, PROBE } from "../jobs/owner.ts";
 import { networkOf } from "../lib/network.ts";
 import type { TokenFile } from "./tokens.ts";
 
@@ -32,7 +32,7 @@ export function admit(request: Request, from: string, { tokens, anonymous }: Doo
   }
   const name = tokens.nameOf(request.headers.get("authorization"));
   if (name !== null) return clientOfToken(name);
-  if (OPEN_PATHS.includes(url.pathname)) return from;
+  if (OPEN_PATHS.includes(url.pathname)) return PROBE;
   const mend = "send `Authorization: Bearer TOKEN` with a token of the server's --token-file";
   throw new ServiceError("unauthorized", "this port needs a token", { mend });
 }

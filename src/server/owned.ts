@@ -1,6 +1,7 @@
 import type { Context } from "hono";
 import { ServiceError } from "../errors.ts";
 import { clientOfBatch, clientOfGroup, scopeOf, sees } from "../jobs/owner.ts";
+import type { JobCount } from "../store/job-counts.ts";
 import type { BatchRow, GroupRow, JobRow } from "../store/tables.ts";
 import type { ServerEnv, ServerParts } from "./parts.ts";
 import { unknownRollout } from "./unknown-rollout.ts";
@@ -33,6 +34,18 @@ export function ownBatch(c: Asked, { store }: Of<ServerParts>, id: string): Batc
 export function ownedBy(c: Asked): { client?: string } {
   const client = scopeOf(c.env.client);
   return client === null ? {} : { client };
+}
+
+/** What a client sees of the queue: its own unfinished rollouts. */
+export function ownCounts(
+  c: Asked,
+  { store, scheduler }: Pick<ServerParts, "store" | "scheduler">,
+): JobCount[] {
+  const client = scopeOf(c.env.client);
+  if (client === null) return store.counts.list();
+  const own = [...scheduler.active.values()].filter((each) => each.client === client);
+  const active = own.map(({ job }) => ({ stage: job.stage, state: "active" as const, count: 1 }));
+  return [...store.counts.pendingOf(client), ...active];
 }
 
 /**

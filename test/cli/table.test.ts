@@ -29,3 +29,14 @@ test("seconds have two places, and one from ten seconds on", () => {
     "61.3",
   ]);
 });
+
+test("a cell is one line and one column, whatever others have written in it", () => {
+  const text = formatTable(
+    ["name", "n"],
+    [
+      ["a\nFAKE  1", "1"],
+      ["b\tc", "2"],
+    ],
+  );
+  expect(text).toBe("name        n\na\\nFAKE  1  1\nb\\tc        2\n");
+});

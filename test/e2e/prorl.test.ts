@@ -195,7 +195,7 @@ describe("ProRL's routes, as its clients use them", () => {
 test("upstream's own command line starts it", async () => {
   using dir = tempDir();
   const flags = ["--port", "0", "--max-run-workers", "8", "--timeout", "500"];
-  const env = { ROLLOUTD_DATA_DIR: dir.file("data") };
+  const env = { ROLLOUTD_DATA_DIR: dir.file("data"), ROLLOUTD_DRIVER: "none" };
   await using service = await start(
     ["prorl", ...flags, "--allow-skip-eval", "true", "--use-thread-based-server", "--json"],
     { env },

@@ -26,6 +26,6 @@ test("watching a service tells of what finishes, until it is interrupted", async
   } finally {
     watch.kill("SIGINT");
   }
-  expect(await watch.exited).toBe(0);
+  expect(await watch.exited).toBe(130);
   await read;
 });

@@ -191,6 +191,9 @@ test("readiness is 503 and names what is missing, unless the probe leaves it out
   };
   expect(await probe()).toEqual({ status: 503, ready: false, missing: ["driver", "backend"] });
   expect((await t.send("GET", "/readyz")).body.missing[0]).toEqual(lost);
+  // Paths of the node are not for those that come without a token.
+  const told = await t.app.request("/readyz", {}, { ...t.env, client: "probe" });
+  expect([told.status, await told.json()]).toEqual([503, { ready: false, draining: false }]);
   expect(await probe("?exclude=driver")).toMatchObject({ status: 503, missing: ["backend"] });
   expect(await probe("?exclude=driver,backend")).toEqual({ status: 200, ready: true, missing: [] });
   await t.send("POST", "/v1/backends", { url: "http://127.0.0.1:1/v1", model: "m" });

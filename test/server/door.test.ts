@@ -18,6 +18,7 @@ async function setup(address: Partial<Address> & { tokens?: TokenFile | null } =
   const app = new Hono<ServerEnv>();
   app.get("/who", (c) => c.text(c.env.client));
   app.get("/healthz", (c) => c.text("ok"));
+  app.get("/readyz", (c) => c.text(c.env.client));
   app.get("/slow", async (c) => {
     await new Promise((resolve) => c.req.raw.signal.addEventListener("abort", resolve));
     return c.text("over");
@@ -162,6 +163,7 @@ describe("a port with tokens", () => {
       expect([status, JSON.parse(body).error.code]).toEqual([401, "unauthorized"]);
     }
     expect((await t.ask("/healthz"))[0]).toBe(200);
+    expect(await t.ask("/readyz")).toEqual([200, "probe"]);
     const local = await fetch("http://localhost/who", { unix: t.socket });
     expect(await local.text()).toBe("socket");
   });

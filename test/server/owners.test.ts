@@ -65,6 +65,7 @@ describe("what one token's client has submitted", () => {
 
   test("is in no list, count, event or log of another one, and in all of its own and the operator's", async () => {
     await using t = await withWork();
+    await t.ask(OPERATOR, "POST", "/start");
     for (const [client, sees] of [
       [A, true],
       [B, false],
@@ -83,6 +84,8 @@ describe("what one token's client has submitted", () => {
       }
       const status = await t.ask(client, "GET", "/v1/status");
       expect([client, status.body.unfinished > 0]).toEqual([client, sees]);
+      const prorl = await t.ask(client, "GET", "/status");
+      expect([client, prorl.status, prorl.body.jobs > 0]).toEqual([client, 200, sees]);
       const decided = await t.ask(client, "GET", "/v1/backends/decisions");
       expect(decided.status).toBe(200);
     }

@@ -15,7 +15,7 @@ import type { Store } from "../../store/store.ts";
 import { finishedRollout, storedTrajectory, unfinishedOf } from "../finished.ts";
 import { aggregate, aggregateSchema } from "./aggregate.ts";
 import { readRunRequest } from "./run-request.ts";
-import { Runs } from "./runs.ts";
+import { ID_PREFIX, Runs } from "./runs.ts";
 import type { GymServers } from "./scorer.ts";
 import { verifyResponse } from "./verify-response.ts";
 
@@ -56,7 +56,7 @@ export function gymRoutes(parts: GymParts): Hono<ServerEnv> {
   const runs = new Runs(settings.adoptMs, (id) => void scheduler.cancel(id));
 
   runs.orphanAll(
-    unfinishedOf(parts, API).flatMap(({ id, labels, client }) => {
+    unfinishedOf(parts, API, ID_PREFIX).flatMap(({ id, labels, client }) => {
       const bodySha256 = labels === null ? undefined : JSON.parse(labels)[BODY_LABEL];
       return typeof bodySha256 === "string"
         ? [{ rolloutId: id, key: inScope(client, bodySha256) }]

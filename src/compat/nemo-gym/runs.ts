@@ -1,3 +1,6 @@
+/** How the ids of its rollouts begin. */
+export const ID_PREFIX = "gym-";
+
 /** A rollout whose reply was not delivered yet; `key` says whose it is, and with what body it was asked for. */
 export type Run = { readonly rolloutId: string; readonly key: string; timer: Timer | null };
 
@@ -21,7 +24,7 @@ export class Runs {
       this.#forget(orphan);
       return { run: orphan, adopted: true };
     }
-    const rolloutId = `gym-${crypto.randomUUID()}`;
+    const rolloutId = `${ID_PREFIX}${crypto.randomUUID()}`;
     return { run: { rolloutId, key, timer: null }, adopted: false };
   }
 

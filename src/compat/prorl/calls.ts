@@ -3,6 +3,9 @@ import { ServiceError } from "../../errors.ts";
 import { inScope } from "../../jobs/owner.ts";
 import { canonicalJson } from "../../protocol/parse.ts";
 
+/** How the ids of its rollouts begin. */
+export const ID_PREFIX = "prorl-";
+
 /** An open `/process`: a rollout and those who wait for it. */
 export type Call = {
   readonly rolloutId: string;
@@ -90,7 +93,7 @@ export class Calls {
   }
 
   #begin(jobId: string | null, bodySha256: string, client: string): Call {
-    const rolloutId = `prorl-${crypto.randomUUID()}`;
+    const rolloutId = `${ID_PREFIX}${crypto.randomUUID()}`;
     const unread = { accepted: Promise.resolve(), readers: 0, timer: null };
     const call: Call = { rolloutId, jobId, client, bodySha256, ...unread };
     this.#open.add(call);

@@ -7,7 +7,7 @@ import type { Store } from "../../store/store.ts";
 import type { JobRow } from "../../store/tables.ts";
 import type { Outcome } from "../../trajectory/record.ts";
 import { finishedRollout, storedTrajectory, unfinishedOf } from "../finished.ts";
-import { type Call, Calls } from "./calls.ts";
+import { type Call, Calls, ID_PREFIX } from "./calls.ts";
 import { type ProcessRequest, readProcessRequest } from "./process-request.ts";
 import { type ProrlResult, prorlResult } from "./result.ts";
 import { API, toRollout } from "./to-rollout.ts";
@@ -62,7 +62,7 @@ export class ProrlGateway {
    * read at once, before new ones come.
    */
   endLeftovers(): Promise<void> {
-    const ids = [...unfinishedOf(this.#parts, API)].map(({ id }) => id);
+    const ids = [...unfinishedOf(this.#parts, API, ID_PREFIX)].map(({ id }) => id);
     return this.#parts.scheduler.cancelAll(ids);
   }
 

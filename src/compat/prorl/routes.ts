@@ -4,9 +4,9 @@ import { ServiceError } from "../../errors.ts";
 import type { Stage } from "../../jobs/job.ts";
 import { readJson } from "../../server/body.ts";
 import type { Gate } from "../../server/gate.ts";
-import { requireOperator } from "../../server/owned.ts";
+import { ownCounts, requireOperator } from "../../server/owned.ts";
 import type { ServerEnv } from "../../server/parts.ts";
-import type { Store } from "../../store/store.ts";
+import type { JobCount } from "../../store/job-counts.ts";
 import { NOT_RUNNING, type ProrlGateway, type ProrlParts } from "./gateway.ts";
 import { WrongShape } from "./process-request.ts";
 
@@ -22,10 +22,13 @@ const addSchema = z.looseObject({ address: z.string().min(1) });
  */
 export function prorlRoutes(
   gateway: ProrlGateway,
-  parts: Pick<ProrlParts, "store" | "addresses"> & { gate: Gate; maxBodyBytes: number },
+  parts: Pick<ProrlParts, "store" | "scheduler" | "addresses"> & {
+    gate: Gate;
+    maxBodyBytes: number;
+  },
 ): Hono<ServerEnv> {
   const app = new Hono<ServerEnv>();
-  const { store, addresses, gate, maxBodyBytes } = parts;
+  const { addresses, gate, maxBodyBytes } = parts;
   const requireRunning = () => {
     if (!gateway.running) throw new ServiceError("not_ready", NOT_RUNNING);
   };
@@ -46,7 +49,7 @@ export function prorlRoutes(
 
   app.get("/status", (c) => {
     requireRunning();
-    return c.json(statusOf(store));
+    return c.json(statusOf(ownCounts(c, parts)));
   });
 
   app.post("/process", async (c) => {
@@ -107,10 +110,10 @@ function shaped<S extends z.ZodType>(schema: S, body: unknown): z.output<S> {
 }
 
 /** The counters of both variants of upstream's server. */
-function statusOf(store: Store) {
+function statusOf(unfinished: JobCount[]) {
   const counts = { pending: { init: 0, run: 0, eval: 0 }, active: { init: 0, run: 0, eval: 0 } };
-  for (const { stage, state, count } of store.counts.list()) {
-    counts[state as "pending" | "active"][stage as Stage] = count;
+  for (const { stage, state, count } of unfinished) {
+    counts[state as "pending" | "active"][stage as Stage] += count;
   }
   const { pending, active } = counts;
   const sum = ({ init, run, eval: evaluating }: typeof active) => init + run + evaluating;

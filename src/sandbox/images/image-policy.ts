@@ -1,9 +1,12 @@
 import { realpathSync } from "node:fs";
 import { resolve } from "node:path";
 import { ServiceError } from "../../errors.ts";
-import { parseReference } from "./reference.ts";
+import { cannotRead } from "./file-digest.ts";
+import { parseReference, type Reference } from "./reference.ts";
 import { parseImageName } from "./registry/image-name.ts";
 import { parseRegistries, type Registry, registryOf } from "./registry/registries.ts";
+
+type LocalReference = Extract<Reference, { path: string }>;
 
 /** What rows and requests may name as an image besides names of `rolloutd images`. */
 export type ImagePolicy = {
@@ -26,8 +29,34 @@ export function requireAllowed(image: string, policy: ImagePolicy): void {
     registryOf(parseImageName(reference.uri), policy.registries);
     return;
   }
-  const { folders } = policy;
-  if (folders === null || folders.some((folder) => isBelow(folder, reference.path))) return;
+  requireBelow(image, real(reference.path) ?? resolve(reference.path), policy);
+}
+
+/**
+ * An allowed image by where its path leads now. Who reads it by that path reads what was judged, wherever a link on the
+ * way leads meanwhile.
+ *
+ * @throws ServiceError as `requireAllowed` does, and `image_not_found`
+ */
+export function pinnedReference(
+  reference: LocalReference,
+  image: string,
+  policy: ImagePolicy,
+): LocalReference {
+  requireAllowed(image, policy);
+  let path: string;
+  try {
+    path = realpathSync(reference.path);
+  } catch (error) {
+    throw cannotRead(reference.path, error);
+  }
+  if (!policy.named.includes(image)) requireBelow(image, path, policy);
+  return { ...reference, path };
+}
+
+/** @param end what the image's path leads to; that nothing is there is told later */
+function requireBelow(image: string, end: string, { folders }: ImagePolicy): void {
+  if (folders === null || folders.some((folder) => isBelow(folder, end))) return;
   const message = `the image ${image} lies in no folder that jobs may name`;
   const mend =
     "the operator allows its folder with --image-dirs, or names it with `rolloutd images add`";
@@ -44,11 +73,8 @@ export function allowing(image: string, policy: ImagePolicy): ImagePolicy {
   return { ...policy, named, registries: [...policy.registries, ...parseRegistries(host)] };
 }
 
-/** By what the path leads to. One that leads nowhere is where it is written; that it is not there is told later. */
-function isBelow(folder: string, path: string): boolean {
-  const top = `${real(folder) ?? resolve(folder)}/`.replace(/\/+$/, "/");
-  const end = real(path);
-  return end === null ? resolve(path).startsWith(top) : end.startsWith(top);
+function isBelow(folder: string, end: string): boolean {
+  return end.startsWith(`${real(folder) ?? resolve(folder)}/`.replace(/\/+$/, "/"));
 }
 
 function real(path: string): string | null {

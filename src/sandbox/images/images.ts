@@ -4,7 +4,7 @@ import { SharedTasks } from "../../lib/shared-tasks.ts";
 import { readJson, writeJson } from "./cache-folder.ts";
 import { cannotRead, fileDigest, fileState } from "./file-digest.ts";
 import { ImageCache } from "./image-cache.ts";
-import { allowing, type ImagePolicy, requireAllowed } from "./image-policy.ts";
+import { allowing, type ImagePolicy, pinnedReference } from "./image-policy.ts";
 import { type InstallOptions, installKnown, installPulled } from "./install.ts";
 import { type NamedImage, readName } from "./names.ts";
 import { contentKey, pullKey } from "./on-node.ts";
@@ -68,8 +68,11 @@ export class Images {
       return await this.#cached(() => this.#remake(named, signal), signal);
     }
     // What a registry has given before is used without asking it; `pullImage` asks none that is not allowed.
-    if (reference.kind !== "registry") requireAllowed(image, this.#settings.policy);
-    const source = await findSource(reference);
+    const pinned =
+      reference.kind === "registry"
+        ? reference
+        : pinnedReference(reference, image, this.#settings.policy);
+    const source = await findSource(pinned);
     if (source.kind === "folder") return { path: source.location, digest: null, lock: null };
     if (await this.#isMounted(source)) return { path: source.location, digest: null, lock: null };
     const { policy } = this.#settings;

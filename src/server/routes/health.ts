@@ -1,20 +1,16 @@
 import { Hono } from "hono";
 import { z } from "zod";
-import { scopeOf } from "../../jobs/owner.ts";
-import type { JobCount } from "../../store/job-counts.ts";
+import { PROBE } from "../../jobs/owner.ts";
+import { anyOf } from "../../protocol/queries.ts";
+import { ownCounts } from "../owned.ts";
 import type { BackendView, MissingPart, ServerEnv, ServerParts } from "../parts.ts";
 import { readQuery } from "../query.ts";
 
-const PARTS: MissingPart["what"][] = ["driver", "image", "backend"];
+const PARTS = ["driver", "image", "backend"] as const satisfies MissingPart["what"][];
 
 export const readySchema = z.strictObject({
-  /** What the service is not to be asked for, with commas between. */
-  exclude: z
-    .string()
-    .min(1)
-    .optional()
-    .transform((text) => text?.split(",") ?? [])
-    .pipe(z.array(z.enum(PARTS))),
+  /** What the service is not to be asked for. */
+  exclude: anyOf(PARTS).optional(),
 });
 
 function whatIsMissing(
@@ -44,13 +40,15 @@ export function healthRoutes(parts: ServerParts) {
    * leaves it out, as in `?exclude=image,backend`.
    */
   app.get("/readyz", (c) => {
-    const { exclude } = readQuery(c, readySchema);
+    const { exclude = [] } = readQuery(c, readySchema);
     const { draining } = scheduler;
     const missing = whatIsMissing(sandboxes, backends.list()).filter(
       ({ what }) => !exclude.includes(what),
     );
     const ready = !draining && missing.length === 0;
     const { driver } = sandboxes;
+    // What is missing names paths and programs of the node.
+    if (c.env.client === PROBE) return c.json({ ready, draining }, ready ? 200 : 503);
     const body = { ready, draining, driver, backends: backends.list().length, missing };
     return c.json(body, ready ? 200 : 503);
   });
@@ -62,8 +60,7 @@ export function healthRoutes(parts: ServerParts) {
       run: { pending: 0, active: 0, slots: run.slots },
       eval: { pending: 0, active: 0, slots: evaluation.slots },
     };
-    const client = scopeOf(c.env.client);
-    for (const { stage, state, count } of countsFor(client)) {
+    for (const { stage, state, count } of ownCounts(c, parts)) {
       stages[stage][state as "pending" | "active"] += count;
     }
     const { draining, staleAnswers } = scheduler;
@@ -78,14 +75,6 @@ export function healthRoutes(parts: ServerParts) {
       weights: { version: weights.version, paused: weights.paused },
     });
   });
-
-  /** What a client sees of the queue is its own. */
-  function countsFor(client: string | null): JobCount[] {
-    if (client === null) return store.counts.list();
-    const own = [...scheduler.active.values()].filter((each) => each.client === client);
-    const active = own.map(({ job }) => ({ stage: job.stage, state: "active" as const, count: 1 }));
-    return [...store.counts.pendingOf(client), ...active];
-  }
 
   return app;
 }

@@ -198,6 +198,7 @@ describe("a pull is held to the operator's registries:", () => {
         "http://169.254.169.254",
       ],
       ...[`//${other.host}/x`, "gopher://x", `http://2130706433:${port}`],
+      `blob:http://${t.registry.host}`,
     ];
     using _home = environment({ HOME: t.file("home"), DOCKER_CONFIG: undefined });
     for (const [index, place] of places.entries()) {

@@ -1,6 +1,7 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { createHash } from "node:crypto";
 import {
+  cpSync,
   existsSync,
   lstatSync,
   mkdirSync,
@@ -8,6 +9,9 @@ import {
   readdirSync,
   readFileSync,
   readlinkSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
   truncateSync,
   writeFileSync,
 } from "node:fs";
@@ -15,6 +19,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { removeTree } from "../../../src/lib/remove-tree.ts";
+import { Images } from "../../../src/sandbox/images/images.ts";
 import { parseRegistries } from "../../../src/sandbox/images/registry/registries.ts";
 import { withinLimit } from "../../../src/sandbox/images/unpack-limit.ts";
 import { failureOf } from "../../support/failure.ts";
@@ -115,6 +120,31 @@ describe("an image", () => {
       ...{ path: folder, digest: null, lock: null },
     });
     expect(existsSync(t.settings.cacheDir)).toBe(false);
+  });
+
+  test("is what its path led to when that was found allowed, wherever the path leads afterwards", async () => {
+    await using t = await setup({ mountAboveBytes: 1000 });
+    mkdirSync(t.file("allowed"));
+    mkdirSync(t.file("elsewhere"));
+    const policy = { named: [], folders: [t.file("allowed")], registries: [] };
+    const images = new Images({ ...t.settings, policy });
+    const sif = await t.sif("large");
+    for (const [name, made] of [
+      ["folder", t.folder("folder.root")],
+      ["sif", sif],
+    ] as const) {
+      const inside = t.file(`allowed/${name}.real`);
+      cpSync(made, inside, { recursive: true });
+      renameSync(made, t.file(`elsewhere/${name}`));
+      const link = t.file(`allowed/${name}`);
+      symlinkSync(inside, link);
+      const acquired = images.acquire(link, NO_ABORT);
+      rmSync(link);
+      symlinkSync(t.file(`elsewhere/${name}`), link);
+      expect(await acquired).toEqual({ path: inside, digest: null, lock: null });
+      const later = await failureOf(() => images.acquire(link, NO_ABORT));
+      expect([later.code, later.field]).toEqual(["invalid_field", "image"]);
+    }
   });
 
   test("in a SIF above image_mount_bytes is its file", async () => {

@@ -44,7 +44,8 @@ export async function heldGet(address: URL, get: Get): Promise<IncomingMessage> 
 
 /** @throws ServiceError `address_forbidden` */
 export function requireOrigin(url: URL, registry: Registry): void {
-  const isPlain = url.username === "" && url.password === "";
+  // The origin of a blob's URL is that of the address in it.
+  const isPlain = /^https?:$/.test(url.protocol) && url.username === "" && url.password === "";
   if (isPlain && registry.origins.includes(url.origin)) return;
   const message = `the registry ${registry.host} leads to ${url.origin}, which is not among its addresses`;
   const mend = `if it belongs to it, the operator writes --registries ${registry.host}+${url.host}`;
