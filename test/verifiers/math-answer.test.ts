@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { gradeMathAnswer } from "../../src/verifiers/math-answer.ts";
+import { compareMathAnswer, gradeMathAnswer } from "../../src/verifiers/math-answer.ts";
 import { HOSTILE } from "./hostile-answers.ts";
 import { EQUAL, NOT_EQUAL } from "./math-pairs.ts";
 
@@ -13,7 +13,7 @@ describe("a boxed answer that is the truth earns the reward", () => {
 
 describe("a boxed answer that is not the truth earns nothing", () => {
   test.each(NOT_EQUAL)("%s is not answered by %s", async (truth, answer) => {
-    expect(await gradeMathAnswer(box(answer), [truth])).toMatchObject({ reward: 0 });
+    expect(await compareMathAnswer(box(answer), [truth])).toMatchObject({ reward: 0 });
   });
 });
 
@@ -47,7 +47,7 @@ describe("the rule says how a verdict came about", () => {
     ["unparsable_truth", box("5"), "\\int_0^1 f(x)\\,dx"],
   ];
   test.each(cases)("%s for %s against %s", async (rule, answer, truth) => {
-    const { rule: given, reward } = await gradeMathAnswer(answer, [truth]);
+    const { rule: given, reward } = await compareMathAnswer(answer, [truth]);
     expect({ given, reward }).toEqual({ given: rule, reward: rule.startsWith("equal_") ? 1 : 0 });
   });
 
@@ -68,6 +68,15 @@ test("an unparsable truth is still compared by its spelling", async () => {
   const truth = "\\int_0^1 f(x)\\,dx";
   expect(await gradeMathAnswer(box("\\int_0^1 f(x) dx"), [truth])).toMatchObject({ reward: 1 });
 });
+
+test.each(["5", "1,2", "\\text{no}", "x=1", "(1,2)", "\\begin{pmatrix}1\\end{pmatrix}", "\\hbar"])(
+  "no verdict on %p comes from an unparsable truth",
+  async (answer) => {
+    const failure = { code: "instance_invalid" };
+    const truths = ["7", "\\int_0^1 f(x)\\,dx"];
+    await expect(gradeMathAnswer(box(answer), truths)).rejects.toMatchObject(failure);
+  },
+);
 
 test("an answer that costs too much is not blamed on the truth", async () => {
   const answer = Array(100).fill("2500!").join("+");

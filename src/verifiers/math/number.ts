@@ -101,6 +101,11 @@ export function equalInBase(truth: string, answer: string, asked: boolean): bool
   return left.base === null || right.base === null || left.base === right.base;
 }
 
+/** `2516_8`. */
+export function namesItsBase(text: string): boolean {
+  return BASED.test(text);
+}
+
 function splitBase(text: string): { digits: string; base: number | null } {
   const match = BASED.exec(text);
   if (!match) return { digits: text, base: null };

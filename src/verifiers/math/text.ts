@@ -113,6 +113,10 @@ const MATH_STYLED =
  */
 const WORDS: Rule[] = [
   [
+    /\\(?:operatorname|mathrm|text|rm)\*?\s*\{\s*((?:arc)?(?:sin|cos|tan)|cot|sec|csc|sinh|cosh|tanh|ln|log|lg|exp|gcd|min|max)\s*\}/g,
+    "\\$1 ",
+  ],
+  [
     new RegExp(`\\\\(?:${MATH_STYLED})\\s*\\{([^{}\\\\a-zA-Z]*\\d[^{}\\\\a-zA-Z]*)\\}`, "g"),
     " $1 ",
   ],
