@@ -11,6 +11,23 @@ describe("a boxed answer that is the truth earns the reward", () => {
   });
 });
 
+describe("signs of Unicode are read as LaTeX writes them", () => {
+  const pairs: [truth: string, answer: string][] = [
+    ["5", "\uFF15"],
+    ["\\frac{3}{4}", "\u00BE"],
+    ["3\\frac{1}{2}", "3\u00BD"],
+    ["x^{12}", "x\u00B9\u00B2"],
+    ["x^{-2}", "x\u207B\u00B2"],
+    ["x_{1}", "x\u2081"],
+    ["\\alpha+1", "\u03B1+1"],
+    ["\\frac{2}{3}", "2\u20443"],
+    ["12\\text{ cm}^2", "12\\ \\text{cm\u00B2}"],
+  ];
+  test.each(pairs)("%s is answered by %s", async (truth, answer) => {
+    expect(await gradeMathAnswer(box(answer), [truth])).toMatchObject({ reward: 1 });
+  });
+});
+
 describe("a boxed answer that is not the truth earns nothing", () => {
   test.each(NOT_EQUAL)("%s is not answered by %s", async (truth, answer) => {
     expect(await compareMathAnswer(box(answer), [truth])).toMatchObject({ reward: 0 });
@@ -105,6 +122,11 @@ describe("a formula of the question", () => {
     ["What percent is $3$ of $6$?", "50", "50\\%"],
     ["How many wombats are there?", "12", "12\\text{ wombats}"],
     ["Solve $|x|<3$. Give an interval.", "(-3,3)", "-3<x<3"],
+    ["Given $\\angle A=30^\\circ$, find $\\angle B$.", "60", "60^\\circ"],
+    ["What is the polar angle?", "\\frac{\\pi}{3}", "\\frac{\\pi}{3}\\text{ rad}"],
+    ["How many miles is it?", "\\frac{7}{2}", "3\\frac{1}{2}"],
+    ["How fast is it, in miles per hour?", "60", "60\\text{ mph}"],
+    ["How many subsets are not empty?", "1023", "2^{10}-1"],
   ];
   test.each(earns)("%s: %s is answered by %s", async (problem, truth, answer) => {
     expect(await gradeMathAnswer(box(answer), [truth], problem)).toMatchObject({ reward: 1 });
@@ -133,6 +155,13 @@ describe("a formula of the question", () => {
     ["Evaluate $\\sin 30^\\circ$.", "\\frac{1}{2}", "\\cos 60^\\circ"],
     ["Write $2x-y+1=0$ as $y=mx+b$.", "y=2x+1", "2x-y+1=0"],
     ["Given $AB=2$, find $AD$.", "2", "AB=2"],
+    ["Evaluate 2^10 - 24.", "1000", "2^{10}-24"],
+    ["Evaluate 2^10 - 24.", "1000", "2^{10}-4!"],
+    ["Let $f(x)=x^2+1$. Find $f(3)$.", "10", "f(3)=3^2+1"],
+    ["What is the angle in degrees?", "60", "60\\text{ rad}"],
+    ["What is the angle?", "\\frac{\\pi}{3}", "\\frac{\\pi}{3}^\\circ"],
+    ["What is the value?", "15", "1\\text{ }5"],
+    ["What is the value?", "1.5", "1.\\text{ }5"],
     ["How many cents is this?", "40", "\\$40"],
     ["What is the area in m²?", "10", "10\\text{ m}^3\\text{ kg}"],
     ["How many apples are there?", "50", "50\\%"],

@@ -40,7 +40,12 @@ export type Leaf = Extract<Shape, { kind: "expression" }>;
 export function equalLeaves(truth: Leaf, answer: Leaf, comparison: Comparison): boolean {
   const { question } = comparison;
   if (!sameUnit(truth.unit, answer.unit)) return false;
-  if (truth.unit === null && answer.unit && question && !question.allowsUnit(answer.unit))
+  if (
+    truth.unit === null &&
+    answer.unit &&
+    question &&
+    !question.allowsUnit(answer.unit, truth.text)
+  )
     return false;
   if (truth.text === answer.text) return true;
   if (isLiteral(truth.text) || isLiteral(answer.text)) return false;

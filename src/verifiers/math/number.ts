@@ -86,7 +86,7 @@ function absolute(value: bigint): bigint {
   return value < 0n ? -value : value;
 }
 
-const BASED = /^(-?[0-9A-F]+)_\{?(\d{1,2}|\\text\{[a-z]+\})\}?$/;
+const BASED = /^\(?(-?[0-9A-F]+)\)?_\{?(\d{1,2}|\\text\{[a-z]+\})\}?$/;
 const BASE_NAMES = "zero one two three four five six seven eight nine ten eleven twelve".split(" ");
 
 /**
