@@ -13,6 +13,9 @@ export const EQUAL: Pair[] = [
     5 ~ \textcolor{red}{5}
     5 ~ \underline{5}
     5 ~ \Large 5
+    314\text{ m^2} ~ {\text{314 m^2}}
+    314\text{ m^2} ~ {314\text{ m^2}}
+    6 ~ 6\ \mathrm{m\,s^{-1}}
     -5 ~ {-}5
     2516_8 ~ (2516)_8
     2516_8 ~ 2516_{\text{eight}}

@@ -103,7 +103,10 @@ const WORDS: Rule[] = [
   ],
   [/\\(?:boldsymbol|bm|pmb|vec)\s*\{\s*([a-zA-Z])\s*\}/g, " $1 "],
   [new RegExp(`\\\\(?:${STYLED})\\s*\\{`, "g"), "\\text{"],
-  [/\\text\{([^{}^]{0,40})\^\{?(-?\d)\}?([^{}]{0,40})\}/g, "\\text{$1}^{$2}\\text{$3}"],
+  [
+    /\\text\{([^{}^\d]{0,40})\^(?:\{(-?\d)\}|(-?\d))([^{}]{0,40})\}/g,
+    "\\text{$1}^{$2$3}\\text{$4}",
+  ],
   // A number or an equation that is set as text is read as if it were not.
   [/\\text\{\s*(-?[\d.,]*\d)\s*([a-zA-Z][^{}\\=]*)\}/g, "$1\\text{$2}"],
   [/\\text\{\s*([-+(]?\d[^{}\\]*|[a-zA-Z]\s*=[^{}\\]*)\}/g, " $1 "],
