@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
-import { gradeMathAnswer } from "../src/verifiers/math-answer.ts";
+import { compareMathAnswer } from "../src/verifiers/math-answer.ts";
 import { print, round } from "./line.ts";
 import { DISAGREEMENTS } from "./math-disagreements.ts";
 
@@ -30,7 +30,7 @@ export async function judgedPairs(python: string, run: (argv: string[]) => strin
   const pairs = readPairs(await Bun.file(path).text());
   const ours: boolean[] = [];
   for (const { truth, answer } of pairs) {
-    ours.push((await gradeMathAnswer(answer, [truth])).reward === 1);
+    ours.push((await compareMathAnswer(answer, [truth])).reward === 1);
   }
   const theirs = rival(path);
   const [own, other] = [figures(pairs, ours), figures(pairs, theirs)];

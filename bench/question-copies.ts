@@ -1,4 +1,4 @@
-import { gradeMathAnswer } from "../src/verifiers/math-answer.ts";
+import { compareMathAnswer } from "../src/verifiers/math-answer.ts";
 import { randomFrom } from "../test/support/random.ts";
 import { drawFrom } from "../test/verifiers/math-cases.ts";
 import { copiesOf } from "../test/verifiers/math-questions.ts";
@@ -15,7 +15,7 @@ export async function questionCopies(): Promise<void> {
   for (let count = 0; count < PROBLEMS; count++) {
     let any = false;
     for (const { problem, truth, copy } of copiesOf(draw)) {
-      any ||= (await gradeMathAnswer(`\\boxed{${copy}}`, [truth], problem)).reward === 1;
+      any ||= (await compareMathAnswer(`\\boxed{${copy}}`, [truth], problem)).reward === 1;
     }
     if (any) earned++;
   }

@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { gradeMathAnswer } from "../src/verifiers/math-answer.ts";
+import { compareMathAnswer } from "../src/verifiers/math-answer.ts";
 import { HOSTILE } from "../test/verifiers/hostile-answers.ts";
 import { percentile, print, round } from "./line.ts";
 import { judgedPairs } from "./math-graders.ts";
@@ -68,7 +68,7 @@ async function speed(python: string): Promise<void> {
     .split("\n")
     .map((line) => JSON.parse(line));
   const grade = (truth: string, answer: string) =>
-    gradeMathAnswer(`Therefore the answer is $\\boxed{${answer}}$.`, [truth]);
+    compareMathAnswer(`Therefore the answer is $\\boxed{${answer}}$.`, [truth]);
   for (const { truth, answer } of pairs.slice(0, 20)) await grade(truth, answer);
   const ours = [];
   for (const { truth, answer } of pairs) ours.push(await timed(() => grade(truth, answer)));

@@ -4,7 +4,7 @@ import { ServiceError } from "../errors.ts";
 import { afterThinking } from "../verifiers/after-thinking.ts";
 import { lastBoxed } from "../verifiers/boxed.ts";
 import { judgeAnswer } from "../verifiers/judge.ts";
-import { gradeMathAnswer } from "../verifiers/math-answer.ts";
+import { compareMathAnswer } from "../verifiers/math-answer.ts";
 import { type ChoiceQuestion, GRADING_MODES, gradeChoice } from "../verifiers/multiple-choice.ts";
 import type { Verdict } from "../verifiers/verdict.ts";
 import { fromJsonText } from "./from-json-text.ts";
@@ -121,7 +121,7 @@ export async function checkAnswer(
   const { question, reference } = check;
   const boxed = lastBoxed(said);
   if (boxed !== null) {
-    const plain = await gradeMathAnswer(said, [reference], question);
+    const plain = await compareMathAnswer(said, [reference], question);
     if (plain.reward === 1) return plain;
   }
   if (judge === null) throw new ServiceError("judge_failed", "no judge is set on this server");

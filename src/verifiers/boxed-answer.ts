@@ -84,16 +84,34 @@ function joined(gap: string): boolean {
 }
 
 const MATH_OPEN = String.raw`(?:\$+|\\\(|\\\[)?\s*`;
-const OPERATOR_BEFORE =
-  /(?:\d$|(?:\/|\^\{?|\\(?:cdot|times|pm|mp|not|ne|neq)|[=(,\d]\s*-|\\(?:frac|sqrt)(?:\{[^{}]*\})?\{?)\s*$)/;
+const OPERATOR_BEFORE = new RegExp(
+  [
+    String.raw`\d\.?$|[^|\s]\|$|^\|$|\$\|$`,
+    String.raw`(?:\/|\^\{?|\\(?:cdot|times|pm|mp|not|ne|neq|lt|gt|[lg]eq?|[lg]eqslant)|[=(,\d]\s*-)\s*$`,
+    String.raw`\\(?:frac|sqrt)(?:\{[^{}]*\})?\{?\s*$`,
+    // Within a formula, where no arrow or tag ends so.
+    String.raw`\$[^$<>]*[a-zA-Z0-9)}]\s*[<>]\s*$|\$[^$]*[\d}]\s*[,;]\s*$`,
+  ].join("|"),
+);
 const DENIED_BEFORE = new RegExp(
-  String.raw`\b(?:not|never|isn't|wasn't|cannot be)\s+(?:equal\s+to\s+)?${MATH_OPEN}$`,
+  String.raw`\b(?:not|never|isn't|wasn't|cannot be|between|(?:less|more|greater|fewer) than)\s+(?:equal\s+to\s+)?${MATH_OPEN}$`,
   "i",
 );
-const OPERATOR_AFTER =
-  /^\s*(?:\^|\/\s*[\d\\]|\\(?:cdot|times|pm|div|ne|neq)(?![a-zA-Z])|[-+]\s*[\d\\])/;
-const HEDGE_AFTER =
-  /^[\s$.,;)\\\]]{0,12}(?:\b(?:or|alternatively|maybe|perhaps|possibly)\b).{0,40}\d/is;
+const OPERATOR_AFTER = new RegExp(
+  [
+    String.raw`^\s*(?:\^|\/\s*[\d\\]|\\(?:cdot|times|pm|div|ne|neq)(?![a-zA-Z])|[-+]\s*[\d\\])`,
+    String.raw`^(?:\d|\.\d|_[\d{]|\||[xyznk](?![a-zA-Z])|!\s*(?:\$|\\[)\]]))`,
+    String.raw`^\s*[,;]\s*-?[\d.]+\s*\)?\s*(?:\$|\\[)\]])`,
+    String.raw`^[\s$]*(?:\\text\{\s*)?(?:hundred|thousand|million|billion|trillion|dozen)s?\b`,
+  ].join("|"),
+);
+const HEDGE_AFTER = new RegExp(
+  [
+    String.raw`^[\s$.,;()\\\]]{0,12}(?:text\{\s*)?\b(?:or|alternatively|maybe|perhaps|possibly)\b.{0,40}\d`,
+    String.raw`^[\s$.,;()\\\]]{0,12}(?:text\{\s*)?\bif\b.{0,40}\b(?:otherwise|else|then)\b`,
+  ].join("|"),
+  "is",
+);
 
 /** Why the text around a box changes what the box says, or null. */
 function surroundings(before: string, after: string): string | null {

@@ -1,24 +1,23 @@
+import { ServiceError } from "../errors.ts";
 import { afterThinking } from "./after-thinking.ts";
-import { lastBoxed } from "./boxed.ts";
 import { boxedAnswer } from "./boxed-answer.ts";
 import { choiceOf } from "./math/choice.ts";
 import { equalShapes } from "./math/compare.ts";
 import { latexParser } from "./math/expression.ts";
 import { NotComputable } from "./math/functions.ts";
-import { type Comparison, requireComputable } from "./math/leaf.ts";
+import type { Comparison } from "./math/leaf.ts";
 import { equalNumbers, parsePlainNumber } from "./math/number.ts";
+import { obstacleIn, obstacleInTruth } from "./math/obstacle.ts";
 import { Question } from "./math/question.ts";
-import { leavesOf, type Shape, shapeOf } from "./math/shape.ts";
+import { type Shape, shapeOf } from "./math/shape.ts";
 import { MAX_ANSWER_CHARS, normalise } from "./math/text.ts";
 import type { Words } from "./math/unit.ts";
 import { EVERY_WORD } from "./math/unit-words.ts";
+import { acceptedText, UNREADABLE_TRUTH } from "./math-truth.ts";
 import type { Verdict } from "./verdict.ts";
 
 /** Far above what an honest comparison takes, and some tens of milliseconds at most. */
 const MAX_STEPS = 20_000;
-
-/** For finding out which side was in the way, apart from what the other side used up. */
-const MAX_STEPS_TO_EXPLAIN = 2_000;
 
 const SHOWN_CHARS = 80;
 
@@ -31,14 +30,14 @@ const SHOWN_CHARS = 80;
  * `equal_choice`, `equal_` and the truth's kind (`expression`, `words`, `relation`, `list`, `set`,
  * `tuple`, `union`, `matrix`), `not_equal`, `copied_question`, `unparsable_answer`, `unparsable_truth`.
  *
- * What can't be compared earns nothing. `unparsable_truth` says that only spellings were compared,
- * because the row's own truth is beyond the comparer (an integral, a sentence of prose): the model may be
- * right, so whoever keeps the data set should count that rule and mend or drop those rows.
+ * An answer that can't be compared earns nothing. `unparsable_truth` says that only spellings were compared, because
+ * the row's own truth is beyond the comparer (an integral, a sentence of prose): the answer may be right, so that this
+ * rule is no verdict on it. `gradeMathAnswer` throws in its place.
  *
  * @param truths at least one text, each bare or within its own `\boxed{}`
  * @param problem the text that the model was asked: what stands in it is no answer to it, unless the truth is spelt so
  */
-export async function gradeMathAnswer(
+export async function compareMathAnswer(
   answer: string | null,
   truths: string[],
   problem: string | null = null,
@@ -70,9 +69,19 @@ export async function gradeMathAnswer(
   return compareShapes(wanted, given, boxed, problem);
 }
 
-function acceptedText(truth: string): string {
-  const found = lastBoxed(truth) === null ? null : boxedAnswer(truth);
-  return found && "text" in found ? found.text : truth;
+/**
+ * As `compareMathAnswer`, where nothing else can tell whether the answer is right.
+ *
+ * @throws ServiceError `instance_invalid` where a truth can't be compared with the answer
+ */
+export async function gradeMathAnswer(
+  answer: string | null,
+  truths: string[],
+  problem: string | null = null,
+): Promise<Verdict> {
+  const found = await compareMathAnswer(answer, truths, problem);
+  if (found.rule !== "unparsable_truth") return found;
+  throw new ServiceError("instance_invalid", found.reason, { mend: UNREADABLE_TRUTH });
 }
 
 /**
@@ -100,13 +109,13 @@ function equalWithoutParser(truth: string, answer: string, asked: boolean): stri
   return choice.content !== "" && choice.content === truth ? "equal_choice" : null;
 }
 
-async function compareShapes(
+function compareShapes(
   truths: string[],
   answer: string,
   shown: string,
   problem: string | null,
-): Promise<Verdict> {
-  const parse = await latexParser();
+): Verdict {
+  const parse = latexParser();
   const question = problem === null ? null : new Question(problem, parse);
   const comparison: Comparison = {
     parse,
@@ -126,7 +135,7 @@ async function compareShapes(
       return equalShapes(truth, given, comparison);
     });
     if (outcome === true && "kind" in truth) return matched(ruleOf(truth, answer), shown);
-    if (outcome instanceof NotComputable) unread ??= obstacle(truth, comparison);
+    unread ??= obstacleInTruth(truth, comparison);
   }
   if (unread !== null) {
     const reason = `The answer ${quoted(shown)} is spelt differently from the truth, which`;
@@ -136,7 +145,7 @@ async function compareShapes(
     const reason = `The answer ${quoted(shown)} is a formula of the problem that is not worked out.`;
     return verdict(0, "copied_question", reason);
   }
-  const unclear = obstacle(given, comparison);
+  const unclear = obstacleIn(given, comparison);
   if (unclear !== null) {
     const reason = `The answer ${quoted(shown)} can't be compared: ${unclear.message}.`;
     return verdict(0, "unparsable_answer", reason);
@@ -153,17 +162,6 @@ function ruleOf(truth: Shape, answer: string): string {
   const numbers =
     truth.kind === "expression" && parsePlainNumber(truth.text) && parsePlainNumber(answer);
   return numbers ? "equal_number" : `equal_${truth.kind}`;
-}
-
-/** Why a shape can't be compared with anything but its own spelling, or null where it can. */
-function obstacle(shape: Shape | NotComputable, comparison: Comparison): NotComputable | null {
-  if (shape instanceof NotComputable) return shape;
-  const own = { ...comparison, budget: { steps: MAX_STEPS_TO_EXPLAIN } };
-  for (const leaf of leavesOf(shape)) {
-    const failure = attempt(() => requireComputable(leaf, own));
-    if (failure instanceof NotComputable) return failure;
-  }
-  return null;
 }
 
 function attempt<T>(action: () => T): T | NotComputable {

@@ -36,6 +36,7 @@ function sameWord(got: string, wanted: string, tolerance: number): boolean {
   if (decimal(got) === decimal(wanted)) return true;
   if (tolerance === 0 || WHOLE.test(wanted)) return false;
   const [a, b] = [Number(got), Number(wanted)];
+  if (!Number.isFinite(a) || !Number.isFinite(b)) return false;
   return Math.abs(a - b) <= tolerance * Math.max(1, Math.abs(b));
 }
 

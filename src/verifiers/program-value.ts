@@ -49,7 +49,9 @@ function sameSet(got: unknown, expected: unknown[]): boolean {
   if (!isObject(got) || !Array.isArray(got.__set__)) return false;
   if (got.__set__.length !== expected.length) return false;
   const [items, wanted] = [got.__set__, expected].map((values) =>
-    values.map((value) => [exactJson(value), value] as const).toSorted(([a], [b]) => order(a, b)),
+    values
+      .map((value) => [exactJson(value === true ? 1 : value === false ? 0 : value), value] as const)
+      .toSorted(([a], [b]) => order(a, b)),
   );
   return (items ?? []).every(([, item], index) => equal(item, wanted?.[index]?.[1]));
 }

@@ -143,6 +143,7 @@ test("the model sees the row's messages and tools as they are, once", async () =
 test.each([
   [{ ...IF_EVAL, instruction_id_list: ["a:b"] }, "instance.instruction_id_list[0]"],
   [{ ...TOOL_CALL, reward_model: { ground_truth: "Rome" } }, "instance.expected_tool_calls"],
+  [{ ...MATH, reward_model: { ground_truth: "\\int f" } }, "instance.reward_model.ground_truth"],
   [{ ...MATH, reward_model: {} }, "instance.reward_model.ground_truth"],
   [{ ...CODE, reward_model: {} }, "instance.reward_model"],
   [{ ...MATH, prompt: undefined }, "instance.prompt"],

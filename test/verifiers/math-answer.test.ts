@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { gradeMathAnswer } from "../../src/verifiers/math-answer.ts";
+import { compareMathAnswer, gradeMathAnswer } from "../../src/verifiers/math-answer.ts";
 import { HOSTILE } from "./hostile-answers.ts";
 import { EQUAL, NOT_EQUAL } from "./math-pairs.ts";
 
@@ -11,9 +11,26 @@ describe("a boxed answer that is the truth earns the reward", () => {
   });
 });
 
+describe("signs of Unicode are read as LaTeX writes them", () => {
+  const pairs: [truth: string, answer: string][] = [
+    ["5", "\uFF15"],
+    ["\\frac{3}{4}", "\u00BE"],
+    ["3\\frac{1}{2}", "3\u00BD"],
+    ["x^{12}", "x\u00B9\u00B2"],
+    ["x^{-2}", "x\u207B\u00B2"],
+    ["x_{1}", "x\u2081"],
+    ["\\alpha+1", "\u03B1+1"],
+    ["\\frac{2}{3}", "2\u20443"],
+    ["12\\text{ cm}^2", "12\\ \\text{cm\u00B2}"],
+  ];
+  test.each(pairs)("%s is answered by %s", async (truth, answer) => {
+    expect(await gradeMathAnswer(box(answer), [truth])).toMatchObject({ reward: 1 });
+  });
+});
+
 describe("a boxed answer that is not the truth earns nothing", () => {
   test.each(NOT_EQUAL)("%s is not answered by %s", async (truth, answer) => {
-    expect(await gradeMathAnswer(box(answer), [truth])).toMatchObject({ reward: 0 });
+    expect(await compareMathAnswer(box(answer), [truth])).toMatchObject({ reward: 0 });
   });
 });
 
@@ -47,7 +64,7 @@ describe("the rule says how a verdict came about", () => {
     ["unparsable_truth", box("5"), "\\int_0^1 f(x)\\,dx"],
   ];
   test.each(cases)("%s for %s against %s", async (rule, answer, truth) => {
-    const { rule: given, reward } = await gradeMathAnswer(answer, [truth]);
+    const { rule: given, reward } = await compareMathAnswer(answer, [truth]);
     expect({ given, reward }).toEqual({ given: rule, reward: rule.startsWith("equal_") ? 1 : 0 });
   });
 
@@ -68,6 +85,15 @@ test("an unparsable truth is still compared by its spelling", async () => {
   const truth = "\\int_0^1 f(x)\\,dx";
   expect(await gradeMathAnswer(box("\\int_0^1 f(x) dx"), [truth])).toMatchObject({ reward: 1 });
 });
+
+test.each(["5", "1,2", "\\text{no}", "x=1", "(1,2)", "\\begin{pmatrix}1\\end{pmatrix}", "\\hbar"])(
+  "no verdict on %p comes from an unparsable truth",
+  async (answer) => {
+    const failure = { code: "instance_invalid" };
+    const truths = ["7", "\\int_0^1 f(x)\\,dx"];
+    await expect(gradeMathAnswer(box(answer), truths)).rejects.toMatchObject(failure);
+  },
+);
 
 test("an answer that costs too much is not blamed on the truth", async () => {
   const answer = Array(100).fill("2500!").join("+");
@@ -96,6 +122,11 @@ describe("a formula of the question", () => {
     ["What percent is $3$ of $6$?", "50", "50\\%"],
     ["How many wombats are there?", "12", "12\\text{ wombats}"],
     ["Solve $|x|<3$. Give an interval.", "(-3,3)", "-3<x<3"],
+    ["Given $\\angle A=30^\\circ$, find $\\angle B$.", "60", "60^\\circ"],
+    ["What is the polar angle?", "\\frac{\\pi}{3}", "\\frac{\\pi}{3}\\text{ rad}"],
+    ["How many miles is it?", "\\frac{7}{2}", "3\\frac{1}{2}"],
+    ["How fast is it, in miles per hour?", "60", "60\\text{ mph}"],
+    ["How many subsets are not empty?", "1023", "2^{10}-1"],
   ];
   test.each(earns)("%s: %s is answered by %s", async (problem, truth, answer) => {
     expect(await gradeMathAnswer(box(answer), [truth], problem)).toMatchObject({ reward: 1 });
@@ -124,6 +155,13 @@ describe("a formula of the question", () => {
     ["Evaluate $\\sin 30^\\circ$.", "\\frac{1}{2}", "\\cos 60^\\circ"],
     ["Write $2x-y+1=0$ as $y=mx+b$.", "y=2x+1", "2x-y+1=0"],
     ["Given $AB=2$, find $AD$.", "2", "AB=2"],
+    ["Evaluate 2^10 - 24.", "1000", "2^{10}-24"],
+    ["Evaluate 2^10 - 24.", "1000", "2^{10}-4!"],
+    ["Let $f(x)=x^2+1$. Find $f(3)$.", "10", "f(3)=3^2+1"],
+    ["What is the angle in degrees?", "60", "60\\text{ rad}"],
+    ["What is the angle?", "\\frac{\\pi}{3}", "\\frac{\\pi}{3}^\\circ"],
+    ["What is the value?", "15", "1\\text{ }5"],
+    ["What is the value?", "1.5", "1.\\text{ }5"],
     ["How many cents is this?", "40", "\\$40"],
     ["What is the area in m²?", "10", "10\\text{ m}^3\\text{ kg}"],
     ["How many apples are there?", "50", "50\\%"],
@@ -157,6 +195,39 @@ describe("the box that counts", () => {
     [0, "$\\boxed{6}^2$"],
     [0, "\\boxed{6} or 7"],
     [0, "\\boxed{5 \\boxed{6}}"],
+    [1, "The answer is \\boxed{6}!"],
+    [1, "=> \\boxed{6}"],
+    [1, "x -> \\boxed{6}"],
+    [1, "<b>\\boxed{6}</b>"],
+    [1, "| \\boxed{6} |"],
+    [1, "_\\boxed{6}_"],
+    [1, "1. \\boxed{6}"],
+    [1, "(\\boxed{6})"],
+    [1, "\\boxed{6} apples"],
+    [1, "\\boxed{6}."],
+    [1, "\\boxed{6}, which is even"],
+    [1, "$x=3$, so \\boxed{6}"],
+    [1, "$\\Rightarrow \\boxed{6}$"],
+    [1, "\\boxed{6} if and only if n is even"],
+    [0, "\\boxed{6} (or 7)"],
+    [0, "\\boxed{6} if x>0, otherwise 7"],
+    [0, "\\boxed{6}, if not then 7"],
+    [0, "between \\boxed{6} and 7"],
+    [0, "$\\boxed{6}\\text{ or }7$"],
+    [0, "$\\boxed{6}!$"],
+    [0, "$\\boxed{6}x$"],
+    [0, "$\\boxed{6}00$"],
+    [0, "$1.\\boxed{6}$"],
+    [0, "$\\boxed{6}.7$"],
+    [0, "$x>\\boxed{6}$"],
+    [0, "$x\\ge\\boxed{6}$"],
+    [0, "$|\\boxed{6}|$"],
+    [0, "$\\boxed{6},7$"],
+    [0, "$7,\\boxed{6}$"],
+    [0, "$(\\boxed{6},7)$"],
+    [0, "$\\boxed{6}\\text{ dozen}$"],
+    [0, "\\boxed{6} million"],
+    [0, "$\\boxed{6}_7$"],
   ];
   test.each(messages)("earns %d in %s", async (reward, message) => {
     expect(await gradeMathAnswer(message, ["6"])).toMatchObject({ reward });

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { gradeMathAnswer } from "../../src/verifiers/math-answer.ts";
+import { compareMathAnswer } from "../../src/verifiers/math-answer.ts";
 import { randomFrom } from "../support/random.ts";
 import { drawCase, drawFrom, type MathCase } from "./math-cases.ts";
 
@@ -13,7 +13,7 @@ test("an answer that is drawn right earns 1, and one that is drawn wrong earns n
   const failed = new Map<string, MathCase & { rule: string }>();
   for (let count = 0; count < CASES; count++) {
     const drawn = drawCase(draw);
-    const { reward, rule } = await gradeMathAnswer(drawn.message, [drawn.truth], drawn.problem);
+    const { reward, rule } = await compareMathAnswer(drawn.message, [drawn.truth], drawn.problem);
     if ((reward === 1) === drawn.right) continue;
     // The shortest of its kind tells most.
     const known = failed.get(drawn.how);

@@ -8,6 +8,25 @@ function table({ raw }: TemplateStringsArray): Pair[] {
 
 export const EQUAL: Pair[] = [
   ...table`
+    5 ~ \text{Answer: } 5
+    5 ~ \text{The answer is 5}
+    5 ~ \textcolor{red}{5}
+    5 ~ \underline{5}
+    5 ~ \Large 5
+    314\text{ m^2} ~ {\text{314 m^2}}
+    314\text{ m^2} ~ {314\text{ m^2}}
+    6 ~ 6\ \mathrm{m\,s^{-1}}
+    -5 ~ {-}5
+    2516_8 ~ (2516)_8
+    2516_8 ~ 2516_{\text{eight}}
+    4:30\text{ p.m.} ~ 4{:}30\text{ pm}
+    60^\circ ~ m\angle ABC = 60^\circ
+    1234.50 ~ \$1{,}234.50
+    6 ~ 6\ \text{m}\cdot\text{s}^{-1}
+    1,2,3 ~ 1\text{, }2\text{, }3
+    \mathbb{R} ~ \text{all real numbers}
+    |x| ~ \abs{x}
+    \arctan 2 ~ \operatorname{arctan} 2
     5 ~ 5
     5 ~ 5.0
     5 ~ 5.

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { gradeMathAnswer } from "../../src/verifiers/math-answer.ts";
+import { compareMathAnswer } from "../../src/verifiers/math-answer.ts";
 
 /**
  * A pair with the verdict of math_verify 0.9.0, recorded by `record-math-verify`. `typical`: what data sets ask and
@@ -23,7 +23,7 @@ const PAIRS: Pair[] = readFileSync(join(import.meta.dir, "math-verify.jsonl"), "
 
 async function differs({ truth, answer, math_verify }: Pair): Promise<boolean> {
   const said = `Therefore the answer is $\\boxed{${answer}}$.`;
-  const { reward } = await gradeMathAnswer(said, [truth]);
+  const { reward } = await compareMathAnswer(said, [truth]);
   return (reward === 1) !== math_verify;
 }
 

@@ -36,3 +36,7 @@ test("a tolerance is for numbers that are expected not to be whole", () => {
   expect(sameOutput("2.9999999", "3", 1e-6)).toBe(false);
   expect(sameOutput("0.34", "0.33333333", 1e-6)).toBe(false);
 });
+
+test.each(["1.5", "-1.5e400", "2.5e400"])("no tolerance makes %j of 1.5e400", (printed) => {
+  expect(sameOutput(printed, "1.5e400", 1e-6)).toBe(false);
+});

@@ -52,6 +52,7 @@ test("a number that is too long to be read is equal to nothing", () => {
 test("a set is met in any order, and only by the same values", () => {
   expect(same('{"__set__": [3, 1, 2]}', [1, 2, 3])).toBe(true);
   expect(same('{"__set__": ["b", "a"]}', ["a", "b"])).toBe(true);
+  expect(same('{"__set__": [true, 2]}', [2, 1])).toBe(true);
   expect(
     same('{"__set__": [[2, 1], [1, 2]]}', [
       [1, 2],

@@ -4,6 +4,13 @@ import { TestsUnreadable } from "./tests-unreadable.ts";
 /** Nodes of lists and trees, as the driver makes them of a list of their values. */
 const NODES = new Set(["list_node", "tree_node"]);
 
+const ESCAPE = /\\(U[\da-fA-F]{8}|u[\da-fA-F]{4}|x[\da-fA-F]{2}|[0-7]{1,3}|[\s\S])/g;
+/** As Python reads them; a backslash before anything else stays. */
+const ESCAPES: Record<string, string> = {
+  ...{ n: "\n", t: "\t", r: "\r", a: "\x07", b: "\b", f: "\f", v: "\v" },
+  ...{ "\\": "\\", "'": "'", '"': '"', "\n": "" },
+};
+
 export type AssertedCall = { args: unknown[] | Record<string, unknown>; expected: unknown };
 
 /**
@@ -28,10 +35,13 @@ export function assertedCalls(source: string): { name: string; calls: AssertedCa
   return { name, calls };
 }
 
-/** The value that a text writes as Python would; undefined where it is other text. */
-export function pythonValue(text: string): unknown {
+/**
+ * The value that a text writes as Python would; undefined where it is other text.
+ * @param sets whether a set is read, as the list of its values
+ */
+export function pythonValue(text: string, { sets = false } = {}): unknown {
   try {
-    return new PythonReader(text).whole();
+    return new PythonReader(text, sets).whole();
   } catch (error) {
     if (error instanceof TestsUnreadable) return undefined;
     throw error;
@@ -44,9 +54,12 @@ class PythonReader {
   readonly #text: string;
   #at = 0;
   #depth = 0;
+  /** Functions return sets, and none can be given to one. */
+  #sets = false;
 
-  constructor(text: string) {
+  constructor(text: string, sets = false) {
     this.#text = text;
+    this.#sets = sets;
   }
 
   /** `candidate(…) == value`, or `is_same_…(candidate(…), value)`. */
@@ -57,6 +70,7 @@ class PythonReader {
     if (first === "candidate") {
       call = this.#call(first);
       this.#expect("==");
+      this.#sets = true;
       expected = this.#value();
     } else {
       if (!/^is_same_(list|tree)$/.test(first)) throw this.#unreadable();
@@ -102,9 +116,9 @@ class PythonReader {
       case "[":
         return this.#items("[", "]");
       case "(":
-        return this.#items("(", ")");
+        return this.#tuple();
       case "{":
-        return this.#dictionary();
+        return this.#braces();
       case "'":
       case '"':
         return this.#string();
@@ -129,11 +143,24 @@ class PythonReader {
     return items;
   }
 
-  #dictionary(): Record<string, unknown> {
+  /** `(1)` is 1, and `(1,)` a tuple. */
+  #tuple(): unknown {
+    const items = this.#items("(", ")");
+    const isTuple = items.length !== 1 || /,\s*\)$/.test(this.#text.slice(0, this.#at));
+    return isTuple ? items : items[0];
+  }
+
+  /** A dictionary, or a set as the list of its values. */
+  #braces(): Record<string, unknown> | unknown[] {
+    const start = this.#at;
     this.#expect("{");
     const entries: [string, unknown][] = [];
     while (!this.#takes("}")) {
       const key = this.#value();
+      if (this.#sets && entries.length === 0 && this.#next() !== ":") {
+        this.#at = start;
+        return this.#items("{", "}");
+      }
       this.#expect(":");
       entries.push([String(key), this.#value()]);
       if (!this.#takes(",") && this.#next() !== "}") throw this.#unreadable();
@@ -144,12 +171,12 @@ class PythonReader {
   #string(): string {
     const source = this.#match(/("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')/y);
     if (source === undefined) throw this.#unreadable();
-    return source
-      .slice(1, -1)
-      .replace(/\\(u[0-9a-f]{4}|x[0-9a-f]{2}|.)/gi, (_whole, code: string) => {
-        if (code.length > 1) return String.fromCharCode(Number.parseInt(code.slice(1), 16));
-        return { n: "\n", t: "\t", r: "\r", "0": "\0" }[code] ?? code;
-      });
+    return source.slice(1, -1).replace(ESCAPE, (whole, code: string) => {
+      if (code === "N") throw this.#unreadable();
+      if (/^[0-7]/.test(code)) return String.fromCodePoint(Number.parseInt(code, 8));
+      if (code.length > 1) return String.fromCodePoint(Number.parseInt(code.slice(1), 16));
+      return ESCAPES[code] ?? whole;
+    });
   }
 
   #word(): string {

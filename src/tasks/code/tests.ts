@@ -55,12 +55,22 @@ function fromPair(test: unknown, index: number, name: string | null): CodeTest {
 }
 
 function makeTest(input: unknown, output: unknown, name: string | null): CodeTest {
-  if (name === null) return { kind: "stdin", input: asText(input), expected: asText(output) };
+  if (name === null) {
+    requireText(input, "input");
+    requireText(output, "output");
+    return { kind: "stdin", input: asText(input), expected: asText(output) };
+  }
   // A row that writes arguments as JSON text does so with what is expected; one that has values has no other text.
   const isText = typeof input === "string";
   const args = isText ? linesOfJson(input) : input;
   if (!Array.isArray(args)) throw new TestsUnreadable(`the arguments of ${name} are no list`);
-  return { kind: "call", name, args, expected: isText ? jsonOrText(output) : output };
+  return { kind: "call", name, args, expected: isText ? jsonOrText(output, true) : output };
+}
+
+/** Programs print `None` and `True` in other ways than JSON does. */
+function requireText(value: unknown, what: string): void {
+  if (value !== null && value !== undefined && typeof value !== "boolean") return;
+  throw new TestsUnreadable(`the ${what} of a test is ${value}, and no text`);
 }
 
 /** Some sets write the lines of a text as a list. */
@@ -74,15 +84,15 @@ function linesOfJson(text: string): unknown[] {
   return text
     .split("\n")
     .filter((line) => line.trim() !== "")
-    .map(jsonOrText);
+    .map((line) => jsonOrText(line));
 }
 
-function jsonOrText(value: unknown): unknown {
+function jsonOrText(value: unknown, sets = false): unknown {
   if (typeof value !== "string") return value;
   try {
     return readPythonJson(value);
   } catch {
-    const read = pythonValue(value);
+    const read = pythonValue(value, { sets });
     return read === undefined ? value : read;
   }
 }

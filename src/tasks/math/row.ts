@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { ServiceError } from "../../errors.ts";
 import { lastBoxed } from "../../verifiers/boxed.ts";
+import { UNREADABLE_TRUTH, unreadableTruth } from "../../verifiers/math-truth.ts";
 import { fromJsonText } from "../from-json-text.ts";
 import { parseRow } from "../parse-row.ts";
 import { promptSchema, promptText, withoutEnd } from "../problem.ts";
@@ -25,6 +26,8 @@ const rowSchema = z.looseObject({
   solution: z.unknown().optional(),
 });
 
+const SHOWN_CHARS = 80;
+
 type Row = z.output<typeof rowSchema>;
 
 export type MathInstance = {
@@ -46,16 +49,28 @@ export function parseMathRow(raw: Record<string, unknown>): MathInstance {
   const asked = row.prompt ?? row.problem ?? row.responses_create_params?.input ?? row.question;
   if (!asked) throw missing("prompt", "problem and question");
   const problem = BEHIND.reduce(withoutEnd, promptText(asked).replace(BEFORE, ""));
-  return { problem, truths: truthsOf(row) };
+  const [field, truths] = truthsOf(row);
+  for (const truth of truths) requireReadable(truth, `instance.${field}`);
+  return { problem, truths };
 }
 
-function truthsOf(row: Row): string[] {
-  const plain = row.reward_model?.ground_truth ?? row.expected_answer;
-  if (plain) return plain;
-  if (row.answer) return row.answer.map((answer) => endOfWorking(answer) ?? answer);
+/** A row whose truth can't be compared would train right answers as wrong. */
+function requireReadable(truth: string, field: string): void {
+  const why = unreadableTruth(truth);
+  if (why === null) return;
+  const shown = truth.length > SHOWN_CHARS ? `${truth.slice(0, SHOWN_CHARS)}…` : truth;
+  const message = `${field}: the truth ${JSON.stringify(shown)} ${why}`;
+  throw new ServiceError("invalid_field", message, { field, mend: UNREADABLE_TRUTH });
+}
+
+function truthsOf(row: Row): [field: string, truths: string[]] {
+  const given = row.reward_model?.ground_truth;
+  if (given) return ["reward_model.ground_truth", given];
+  if (row.expected_answer) return ["expected_answer", row.expected_answer];
+  if (row.answer) return ["answer", row.answer.map((answer) => endOfWorking(answer) ?? answer)];
   const worked = typeof row.solution === "string" ? row.solution : "";
   const end = endOfWorking(worked) ?? lastBoxed(worked);
-  if (end) return [end];
+  if (end) return ["solution", [end]];
   throw missing("reward_model", "answer, expected_answer and a solution that ends with the answer");
 }
 

@@ -6,6 +6,8 @@ import { equalRationals } from "./rational.ts";
 import { sampleReals } from "./sample.ts";
 import { isDefined, magnitude, toFloat, type Value } from "./value.ts";
 
+type LatexSyntax = typeof import("@cortex-js/compute-engine/latex-syntax");
+
 /** Null where the parser gave up. */
 export type ParseLatex = (latex: string) => MathJsonExpression | null;
 
@@ -21,8 +23,8 @@ export type Expression = {
 };
 
 /** The library is loaded at its first use: most grades are decided without it. */
-export async function latexParser(): Promise<ParseLatex> {
-  const { parse } = await import("@cortex-js/compute-engine/latex-syntax");
+export function latexParser(): ParseLatex {
+  const { parse } = require("@cortex-js/compute-engine/latex-syntax") as LatexSyntax;
   return (latex) => {
     try {
       return parse(latex);
@@ -74,10 +76,10 @@ export function equalExpressions(a: Expression, b: Expression, budget: Budget): 
   throw new NotComputable("too few points have a value");
 }
 
-/** @throws NotComputable where the expression has a value at no point. */
+/** @throws NotComputable where the expression has a value at no point, not even off the real line. */
 export function requireValue(expression: Expression, budget: Budget): void {
   for (let index = 0; index < POINTS; index++) {
-    if (isDefined(valueAt(expression, index, !expression.complex, budget))) return;
+    if (isDefined(valueAt(expression, index, false, budget))) return;
   }
   throw new NotComputable("it has no value");
 }

@@ -1,5 +1,5 @@
 import type { MathJsonExpression } from "@cortex-js/compute-engine/latex-syntax";
-import { integerOf, parseDecimal, type Rational, rational } from "./rational.ts";
+import { integerOf, parseDecimal, type Rational, rational, toDouble } from "./rational.ts";
 
 /**
  * An expression without what spelling leaves open: products and sums are flat and sorted, and a difference is a sum.
@@ -259,13 +259,24 @@ function roots(form: Form): number {
   return form.parts.reduce((total, part) => total + roots(part), own);
 }
 
-/** Whether a form is numbers alone, still to be added up or multiplied: `3+4`, `48/2+48`. A power is a closed form. */
+/**
+ * Whether a form is numbers alone, still to be added up or multiplied: `3+4`, `48/2+48`, `3^2+1`. A power by itself, or a
+ * large one, is a closed form.
+ */
 export function isLeftToAdd(form: Form): boolean {
-  return form.kind !== "number" && isRational(form);
+  return form.kind !== "number" && form.kind !== "power" && isRational(form);
 }
+
+const SMALL_POWER = 1_000;
 
 function isRational(form: Form): boolean {
   if (form.kind === "number") return true;
+  if (form.kind === "power") {
+    const { base, exponent } = form;
+    if (base.kind !== "number" || exponent.kind !== "number") return false;
+    const size = Math.abs(toDouble(base.value)) ** toDouble(exponent.value);
+    return integerOf(exponent.value) !== null && size < SMALL_POWER;
+  }
   if (form.kind === "sum" || form.kind === "product") return form.parts.every(isRational);
   return (
     form.kind === "call" && /^(?:Fraction|Inverse)$/.test(form.head) && form.parts.every(isRational)

@@ -9,7 +9,13 @@ import {
 } from "./expression.ts";
 import { formOf } from "./form.ts";
 import { NotComputable } from "./functions.ts";
-import { equalInBase, equalNumbers, type PlainNumber, parsePlainNumber } from "./number.ts";
+import {
+  equalInBase,
+  equalNumbers,
+  namesItsBase,
+  type PlainNumber,
+  parsePlainNumber,
+} from "./number.ts";
 import type { Question } from "./question.ts";
 import type { Shape } from "./shape.ts";
 import { sameUnit } from "./unit.ts";
@@ -34,7 +40,12 @@ export type Leaf = Extract<Shape, { kind: "expression" }>;
 export function equalLeaves(truth: Leaf, answer: Leaf, comparison: Comparison): boolean {
   const { question } = comparison;
   if (!sameUnit(truth.unit, answer.unit)) return false;
-  if (truth.unit === null && answer.unit && question && !question.allowsUnit(answer.unit))
+  if (
+    truth.unit === null &&
+    answer.unit &&
+    question &&
+    !question.allowsUnit(answer.unit, truth.text)
+  )
     return false;
   if (truth.text === answer.text) return true;
   if (isLiteral(truth.text) || isLiteral(answer.text)) return false;
@@ -80,16 +91,18 @@ export function tellsValue(side: Leaf, comparison: Comparison): boolean {
   }
 }
 
-const LITERALS = new Set(["\\infty", "-\\infty", "\\emptyset", "\\mathbb{R}", "\\mathbb{Z}", ""]);
+const LITERALS = new Set(["\\infty", "-\\infty", "\\emptyset", ""]);
+/** A set of numbers by its letter, or a full hour. */
+const LITERAL = /^(?:\\mathbb\{[CNQRZ]\}|\d{1,2}:00)$/;
 
 /** What equals nothing but its own spelling. */
 function isLiteral(text: string): boolean {
-  return LITERALS.has(text);
+  return LITERALS.has(text) || LITERAL.test(text);
 }
 
 /** @throws NotComputable where the leaf can only be compared by its spelling. */
 export function requireComputable(leaf: Leaf, comparison: Comparison): void {
-  if (isLiteral(leaf.text) || parsePlainNumber(leaf.text)) return;
+  if (isLiteral(leaf.text) || namesItsBase(leaf.text) || parsePlainNumber(leaf.text)) return;
   requireValue(expressionOf(leaf.text, comparison), comparison.budget);
 }
 

@@ -5,7 +5,7 @@ const SUBSCRIPT = String.raw`(?:_\w|_\{[^{}=]{1,20}\})?`;
 const STYLED = String.raw`\\(?:overline|overrightarrow|vec|hat|bar|widehat|mathbf|operatorname)\{[a-zA-Z]+\}`;
 const PLAIN = String.raw`(?:${SYMBOL}|${STYLED})${SUBSCRIPT}(?:'|\^\{-1\}|\^\*)?`;
 const AREA = String.raw`\[[A-Z]{3,}\]`;
-const ANGLE = String.raw`\\(?:angle|triangle|measuredangle) ?(?:[A-Z]{1,4}|\\?[a-zA-Z]+)`;
+const ANGLE = String.raw`m?\\(?:angle|triangle|measuredangle) ?(?:[A-Z]{1,4}|\\?[a-zA-Z]+)`;
 const LENGTH = String.raw`\|${PLAIN}\||\|\|${PLAIN}\|\|`;
 const ARGUMENT = String.raw`\([^()=<>]{1,40}(?:\([^()=<>]{1,20}\))?[^()=<>]{0,40}\)`;
 const FUNCTION = String.raw`(?:[fghpquvyFGHPQEVTSRNALCDM]|\\(?:phi|psi|mu|varphi|sigma|tau|max|min|det|gcd) ?)${SUBSCRIPT}(?:'{1,3}|\^\{-1\}|\^\{\(\d\)\})?${ARGUMENT}`;

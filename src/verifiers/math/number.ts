@@ -86,7 +86,7 @@ function absolute(value: bigint): bigint {
   return value < 0n ? -value : value;
 }
 
-const BASED = /^(-?[0-9A-F]+)_\{?(\d{1,2}|\\text\{[a-z]+\})\}?$/;
+const BASED = /^\(?(-?[0-9A-F]+)\)?_\{?(\d{1,2}|\\text\{[a-z]+\})\}?$/;
 const BASE_NAMES = "zero one two three four five six seven eight nine ten eleven twelve".split(" ");
 
 /**
@@ -99,6 +99,11 @@ export function equalInBase(truth: string, answer: string, asked: boolean): bool
   if (left.base === null && (right.base === null || !asked)) return false;
   if (left.digits !== right.digits) return false;
   return left.base === null || right.base === null || left.base === right.base;
+}
+
+/** `2516_8`. */
+export function namesItsBase(text: string): boolean {
+  return BASED.test(text);
 }
 
 function splitBase(text: string): { digits: string; base: number | null } {

@@ -14,7 +14,8 @@ export function formulasIn(question: string): string[] {
   const rows = set.flatMap((formula) =>
     formula.includes("\\begin{") ? [formula] : formula.split(/\\\\(?![a-z])/),
   );
-  const all = [...rows, ...arithmeticIn(text.replace(DELIMITED, " ; "))].flatMap(variants);
+  const plain = arithmeticIn(text.replace(DELIMITED, " ; ")).map(withBraces);
+  const all = [...rows, ...plain].flatMap(variants);
   return [...new Set(all)]
     .filter((formula) => formula.length <= MAX_FORMULA_CHARS)
     .slice(0, MAX_FORMULAS);
@@ -28,6 +29,11 @@ function variants(formula: string): string[] {
     .replace(/\?\s*$/, "");
   const bare = plain.replace(/\\text\{[^{}]*\}/g, ",");
   return bare === plain ? [plain] : [plain, bare];
+}
+
+/** Without LaTeX `2^10` is the tenth power. */
+function withBraces(formula: string): string {
+  return formula.replace(/\^(-?\d{2,}|-\d)/g, "^{$1}");
 }
 
 const MATH_WORD = /[\d\\^=<>]|^[-+*/()]+$|^\(?-?[b-hj-zB-HJ-Z]\)?[,.]?$/;

@@ -16,7 +16,8 @@ type Spelled = { text: string; form: Form; folded: string; expression: Expressio
 const MAX_STEPS = 20_000;
 const NO_WORDS: ReadonlySet<string> = new Set();
 /** Measures that a question may ask for without their name. */
-const IMPLIED = new Set(["", "degree", "rad", "year", "unit", "pm", "am"]);
+const IMPLIED = new Set(["", "year", "unit", "pm", "am"]);
+const ANGLES = new Set(["degree", "rad"]);
 
 /**
  * What a problem says, as far as it bears on its answer: a formula that stands in it is no answer to it, unless the
@@ -128,13 +129,23 @@ export class Question {
     return answer.value.n * truth.value.d === truth.value.n * answer.value.d;
   }
 
-  /** Whether a unit is one that is asked for, where the question says which; else one that it speaks of. */
-  allowsUnit({ measure }: Unit): boolean {
+  /**
+   * Whether a unit of a truth without one is one that is asked for, where the question says which; else one that it speaks
+   * of. An angle is in radians if its truth has a pi, unless the question says otherwise.
+   */
+  allowsUnit({ measure }: Unit, truth: string): boolean {
     const names = measure.split(/[ /]/).map((name) => name.replace(/\^.*/, ""));
+    if (ANGLES.has(measure)) return truth === "0" || measure === this.#angleOf(truth);
     if (names.every((name) => IMPLIED.has(name))) return true;
     const asked = askedMeasures(this.#text);
     const allowed = asked.size > 0 ? asked : measuresIn(this.#text);
     return names.every((name) => allowed.has(name) || IMPLIED.has(name));
+  }
+
+  #angleOf(truth: string): "degree" | "rad" {
+    const degrees = /degree|\\circ|°/i.test(this.#text);
+    const radians = /radian/i.test(this.#text);
+    return (degrees === radians ? truth.includes("\\pi") : radians) ? "rad" : "degree";
   }
 
   #formulas() {
@@ -242,14 +253,16 @@ function pairOf(text: string): "point" | "interval" | null {
 }
 
 const ASKED =
-  /\b(?:how (?:many|much)|number of|in|into|nearest|express\w* in)\s+(?:(?:square|cubic|sq\.?|more|total|full|whole|the|a)\s+)?([a-z]+)/gi;
+  /\b(?:how (?:many|much)|number of|in|into|nearest|express\w* in)\s+(?:(?:square|cubic|sq\.?|more|total|full|whole|the|a)\s+)?([a-z]+)(?:\s*(?:per|\/)\s*(?:an?\s+)?([a-z]+))?/gi;
 
 function askedMeasures(text: string): Set<string> {
   const end = text.slice(
     Math.max(text.lastIndexOf(".", text.length - 3), text.lastIndexOf("!"), 0),
   );
   return new Set(
-    [...end.matchAll(ASKED)].flatMap(([, word = ""]) => measureOf(word.toLowerCase())[0] ?? []),
+    [...end.matchAll(ASKED)].flatMap(([, ...words]) =>
+      words.flatMap((word = "") => measureOf(word.toLowerCase())[0]?.split("/") ?? []),
+    ),
   );
 }
 

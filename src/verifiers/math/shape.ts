@@ -1,5 +1,6 @@
 import { NotComputable } from "./functions.ts";
 import { matrixTextOf } from "./matrix-text.ts";
+import { namesItsBase, parsePlainNumber } from "./number.ts";
 import { splitTop, unwrap } from "./split.ts";
 import { splitUnit, type Unit, type Words } from "./unit.ts";
 
@@ -36,6 +37,7 @@ const RELATIONS = new Set(["=", "<", ">", "\\le", "\\ge", "\\ne", "\\in", "\\app
 export function shapeOf(raw: string, words: Words, depth = 0): Shape {
   if (depth > MAX_DEPTH) throw new NotComputable("its brackets nest too deeply");
   const text = unwrap(raw, "{", "}") ?? raw;
+  if (parsePlainNumber(text)) return { kind: "expression", text, unit: null };
   const below = (part: string) => shapeOf(part, words, depth + 1);
 
   for (const separator of separatorsOf(text)) {
@@ -138,6 +140,7 @@ function eitherSign(text: string, below: Below): Shape | null {
 }
 
 function leaf(text: string, words: Words): Shape {
+  if (namesItsBase(text)) return { kind: "expression", text, unit: null };
   const { body, unit } = splitUnit(text, words);
   const word = /^(?:[a-zA-Z]{4,}|[a-z]{2,3}|[A-Z][a-z]+)$/.test(body) ? body : null;
   if (body.includes("\\text{") || (word !== null && !isProduct(word))) {

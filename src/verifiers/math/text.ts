@@ -1,3 +1,4 @@
+import { withoutSigns } from "./unicode.ts";
 import { isPlainWord } from "./unit-words.ts";
 
 type Rule = [pattern: RegExp, replacement: string];
@@ -5,44 +6,12 @@ type Rule = [pattern: RegExp, replacement: string];
 /** Longer answers are not compared: nothing that a row asks for has this many characters. */
 export const MAX_ANSWER_CHARS = 2_000;
 
-const UNICODE: Record<string, string> = {
-  "×": "\\times ",
-  "·": "\\cdot ",
-  "∙": "\\cdot ",
-  "⋅": "\\cdot ",
-  "÷": "/",
-  "−": "-",
-  "–": "-",
-  π: "\\pi ",
-  θ: "\\theta ",
-  "√": "\\sqrt ",
-  "≤": "\\le ",
-  "≥": "\\ge ",
-  "≠": "\\ne ",
-  "≈": "\\approx ",
-  "∞": "\\infty ",
-  "°": "^\\circ ",
-  "²": "^{2}",
-  "³": "^{3}",
-  "½": "\\frac{1}{2}",
-  "∪": "\\cup ",
-  "∩": "\\cap ",
-  "∈": "\\in ",
-  "±": "\\pm ",
-  "∅": "\\emptyset ",
-  "，": ",",
-};
-const UNICODE_CHARS = new RegExp(`[${Object.keys(UNICODE).join("")}]`, "gu");
-
 /**
  * Rows and models that escape twice write `\\\\frac`. Within an environment two backslashes end a line, so there it
  * stays.
  */
 const ESCAPED_TWICE =
   /\\\\(?=(?:[dtc]?frac|left|right|leq?|geq?|neq?|sqrt|pi|infty|cup|text|cdot|times|in|boxed|pm|%|\$)(?![a-z]))/g;
-
-/** `√12` is the root of twelve, whereas `\sqrt12` is that of one, times two. */
-const ROOT_SIGN: Rule = [/√\s*(\d+)/g, "\\sqrt{$1}"];
 
 /** A dollar sign before an amount is a unit; the others enclose formulas. */
 const MONEY: Rule[] = [
@@ -54,6 +23,12 @@ const MONEY: Rule[] = [
 
 /** What is only typesetting. Every pattern is one pass without nested repetition. */
 const TYPESETTING: Rule[] = [
+  [/^\s*\\text(?:bf)?\{\s*(?:the )?(?:final )?answer(?: is)?\s*[:=]?\s*\}/i, ""],
+  [/^\s*\\text(?:bf)?\{\s*(?:the )?(?:final )?answer(?: is)?\s*[:=]?\s*(?=[-\d])/i, "{"],
+  [/\\(?:text)?color\s*\{[a-zA-Z]{1,20}\}/g, ""],
+  [/\\(?:underline|mathbin|mathrel|mathord)(?=\s*\{)/g, ""],
+  [/\\(?:tiny|small|normalsize|large|Large|LARGE|huge|Huge)(?![a-zA-Z])/g, " "],
+  [/\{([-:])\}/g, "$1"],
   // "About" is said of the number that is compared all the same.
   [/^\s*([a-zA-Z]?)\s*\\(?:approx|simeq)(?![a-zA-Z])/, "$1="],
   [/\\(?:left|right|middle)\s*\./g, ""],
@@ -71,6 +46,8 @@ const TYPESETTING: Rule[] = [
 ];
 
 const SYNONYMS: Rule[] = [
+  [/\\abs\s*\{([^{}]{1,100})\}/g, "|$1|"],
+  [/\\text\{\s*(?:all )?real numbers?\s*\}/gi, "\\mathbb{R}"],
   [/\\[dtc]frac(?![a-zA-Z])/g, "\\frac"],
   [/\{([^{}]*?)\\over(?![a-zA-Z])([^{}]*)\}/g, "\\frac{$1}{$2}"],
   [/\\[dt]binom(?![a-zA-Z])/g, "\\binom"],
@@ -113,6 +90,10 @@ const MATH_STYLED =
  */
 const WORDS: Rule[] = [
   [
+    /\\(?:operatorname|mathrm|text|rm)\*?\s*\{\s*((?:arc)?(?:sin|cos|tan)|cot|sec|csc|sinh|cosh|tanh|ln|log|lg|exp|gcd|min|max)\s*\}/g,
+    "\\$1 ",
+  ],
+  [
     new RegExp(`\\\\(?:${MATH_STYLED})\\s*\\{([^{}\\\\a-zA-Z]*\\d[^{}\\\\a-zA-Z]*)\\}`, "g"),
     " $1 ",
   ],
@@ -122,18 +103,23 @@ const WORDS: Rule[] = [
   ],
   [/\\(?:boldsymbol|bm|pmb|vec)\s*\{\s*([a-zA-Z])\s*\}/g, " $1 "],
   [new RegExp(`\\\\(?:${STYLED})\\s*\\{`, "g"), "\\text{"],
+  [
+    /\\text\{([^{}^\d]{0,40})\^(?:\{(-?\d)\}|(-?\d))([^{}]{0,40})\}/g,
+    "\\text{$1}^{$2$3}\\text{$4}",
+  ],
   // A number or an equation that is set as text is read as if it were not.
   [/\\text\{\s*(-?[\d.,]*\d)\s*([a-zA-Z][^{}\\=]*)\}/g, "$1\\text{$2}"],
   [/\\text\{\s*([-+(]?\d[^{}\\]*|[a-zA-Z]\s*=[^{}\\]*)\}/g, " $1 "],
   [/\\frac\s*\{\s*(\\text\{[^{}]*\})\s*\}\s*\{\s*(\\text\{[^{}]*\})\s*\}/g, "$1/$2"],
-  [/(?<![\d}]\s*)\\text\{\s*([a-zA-Z])\s*\}/g, " $1 "],
+  [/(?<![\d}]\s*|\}\s*\\cdot\s*)\\text\{\s*([a-zA-Z])\s*\}/g, " $1 "],
+  [/\\text\{\s*([,;])\s*\}/g, "$1"],
   [/\\text\{\s*([^mghslLNJWVK\W\d_])\s*\}/g, " $1 "],
   [/\\text\{\s*,?\s*(?:and|or)\s*,?\s*\}|(?<![a-zA-Z\\{])(?:and|or)(?![a-zA-Z])/g, ","],
   [
     /\\text\{\s*(?:percent|percentage|%|\\%)\s*\}|\\%|(?<![a-zA-Z])(?:percent|percentage|pct)(?![a-zA-Z])/g,
     "%",
   ],
-  [/\\text\{\s*\}/g, ""],
+  [/\\text\{\s*\}/g, " "],
 ];
 
 /** `12 square units` without `\text`. What may also be a product of variables stays. */
@@ -193,11 +179,7 @@ const NUMBERS: Rule[] = [
  */
 export function normalise(raw: string): string {
   const single = raw.includes("\\begin") ? raw : raw.replace(ESCAPED_TWICE, "\\");
-  const plain = applied(single, [ROOT_SIGN]).replace(
-    UNICODE_CHARS,
-    (char) => UNICODE[char] ?? char,
-  );
-  const written = applied(paired(plain), [...MONEY, ...GROUPS]);
+  const written = applied(paired(withoutSigns(single)), [...GROUPS, ...MONEY]);
   const text = wrapWords(applied(setWords(groupDigits(applied(written, TYPESETTING))), WORDS));
   return trimPunctuation(squeeze(braceRoots(applied(text, [...SYNONYMS, ...NUMBERS]))));
 }
@@ -233,7 +215,7 @@ function depthAt(text: string, end: number): number {
 /** Blanks go, except where they end a command (`\pi r`), part two numbers, or part words. */
 function squeeze(text: string): string {
   return text.replace(
-    /\\text\{([^{}]*)\}|(\\[a-zA-Z]+)\s+(?=[a-zA-Z])|(\d)\s+(?=\d)|\s+/g,
+    /\\text\{([^{}]*)\}|(\\[a-zA-Z]+)\s+(?=[a-zA-Z])|([\d.])\s+(?=[\d.])|\s+/g,
     (_all, words: string | undefined, command: string | undefined, digit: string | undefined) => {
       if (words !== undefined) return `\\text{${words.trim().replace(/\s+/g, " ")}}`;
       if (command !== undefined) return `${command} `;

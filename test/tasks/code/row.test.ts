@@ -24,6 +24,25 @@ function pickled(text: string): string {
 }
 
 describe("the tests of a row", () => {
+  const written: [source: string, value: unknown][] = [
+    ["(1)", 1],
+    ["(1,)", [1]],
+    ["((1, 2),)", [[1, 2]]],
+    ["()", []],
+    ["{1, 2}", [1, 2]],
+    ["{1: 2}", { "1": 2 }],
+    ["{}", {}],
+    [
+      String.raw`"\U0001F600 \u00e9 \x41 \101 \0 \d \t \' \""`,
+      "\u{1F600} \u00e9 A A \0 \\d \t ' \"",
+    ],
+  ];
+  test.each(written)("are read as Python means %s", (source, expected) => {
+    const functional = `def check(candidate):\n    assert candidate(1) == ${source}\n\ncheck(f)`;
+    const tests = [{ kind: "call", name: "f", args: [1], expected }];
+    expect(testsOf({ tests: { functional } }) as unknown).toEqual(tests);
+  });
+
   test("keep every digit of a whole number, written as JSON or as Python", () => {
     const functional = `def check(candidate):
     assert candidate(n = 9007199254740993) == -12345678901234567890
@@ -164,6 +183,12 @@ test.each([
   [{ tests: [{ input: "1" }] }, "instance.tests"],
   [{ tests: [{ input: "1", output: "1", testtype: "functional" }] }, "instance.tests"],
   [{ tests: { functional: "assert f(1) == 2" } }, "instance.tests"],
+  [
+    { tests: { functional: "def c(c):\n  assert candidate({1}) == 1\ncheck(f)" } },
+    "instance.tests",
+  ],
+  [{ tests: { inputs: ["1"], outputs: [null] } }, "instance.tests"],
+  [{ tests: { inputs: ["1"], outputs: [true] } }, "instance.tests"],
   [{ tests: { functional: "def check(c):\n  assert open('/x')\ncheck(f)" } }, "instance.tests"],
   [{ tests: { functional: "def c(c):\n  assert candidate(x) == 1\ncheck(f)" } }, "instance.tests"],
   [{ private_test_cases: "eJwDAAAAAAEAAAAAAAA=" }, "instance.private_test_cases"],

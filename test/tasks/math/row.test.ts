@@ -94,7 +94,7 @@ describe("the ground truth", () => {
     ["[1,2)", ["[1,2)"]],
     ["[1, 2]", ["[1, 2]"]],
     ["{1, 2}", ["{1, 2}"]],
-    ['["1", "2"]', ['["1", "2"]']],
+    ["[1, 2]", ["[1, 2]"]],
   ])("%p means the accepted answers %p", (given, truths) => {
     expect(truthsOf(given)).toEqual(truths);
   });
@@ -130,7 +130,7 @@ test("a long row of blanks costs time that grows with its length only", () => {
   const began = process.cpuUsage();
   const { problem } = parseMathRow({
     problem: `a${blanks}b`,
-    answer: `#### ${blanks}b${blanks}c`,
+    answer: `#### ${blanks}7`,
   });
   const { user } = process.cpuUsage(began);
   expect(problem).toEndWith(" b");
@@ -164,4 +164,50 @@ describe("a row that is wrong is refused at its field", () => {
     expect(refused.field).toMatch(typeof field === "string" ? new RegExp(`^${field}$`) : field);
     expect(refused.message).toStartWith(`${refused.field}: `);
   });
+});
+
+describe("a truth that can't be compared", () => {
+  const unreadable: [truth: string, why: string][] = [
+    ["\\int_0^1 f(x)\\,dx", "is not an arithmetic expression"],
+    ["\\begin{cases}x & x>0\\\\ -x & x\\le 0\\end{cases}", "is not an arithmetic expression"],
+    ["x \\equiv 7 \\pmod{10}", "is not an arithmetic expression"],
+    ["1,2,\\ldots,n", "is not an arithmetic expression"],
+    ["10^{10^{10}}", "has no value"],
+    ["\\text{increasing on }(0,\\infty)", "mixes words and formulas"],
+    ["The function has no maximum on its domain", "is a sentence"],
+    ["", "is empty"],
+    ["$ $", "is empty"],
+  ];
+  test.each(unreadable)("%p is refused with its field: %s", async (truth, why) => {
+    const failure = await failureOf(() => truthsOf(truth));
+    expect(failure).toMatchObject({
+      code: "invalid_field",
+      field: "instance.reward_model.ground_truth",
+    });
+    expect(failure.message).toContain(why);
+  });
+
+  test("is refused where it is longer than any answer", async () => {
+    const failure = await failureOf(() => truthsOf("1".repeat(2_001)));
+    expect(failure.message).toContain("2001 characters");
+  });
+
+  test("is refused beside one that can", async () => {
+    const failure = await failureOf(() => truthsOf(["5", "\\int f"]));
+    expect(failure).toMatchObject({ code: "invalid_field" });
+  });
+
+  test.each(["expected_answer", "answer"])("is refused in %s", async (field) => {
+    const row = { prompt: PROMPT, [field]: "\\int f" };
+    expect(await failureOf(() => parseMathRow(row))).toMatchObject({ field: `instance.${field}` });
+  });
+
+  const readable = String.raw`
+    5 | 2516_8 | \sqrt{-4} | \angle ABC=30^\circ | P(A)=1/2 | f^{-1}(x)=\frac{x-1}{2} | \mathbb{N} | 9:00
+    \text{No solution} | Evelyn | \{x \mid x>1\} | \operatorname{arctan} 2 | y=C_1e^x+C_2e^{-x} | \pm 3
+    x=\frac{\pi}{4}+k\pi, k\in\mathbb{Z} | 6.02\cdot10^{23}\text{ mol}^{-1} | 4:30\text{ p.m.} | \sum_{k=1}^{9} k
+  `;
+  test.each(readable.split(/[|\n]/).flatMap((truth) => truth.trim() || []))("%p is none", (truth) =>
+    expect(truthsOf(truth)).toEqual([truth]),
+  );
 });
