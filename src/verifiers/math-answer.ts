@@ -72,7 +72,7 @@ export async function compareMathAnswer(
 /**
  * As `compareMathAnswer`, where nothing else can tell whether the answer is right.
  *
- * @throws ServiceError `instance_invalid` where a truth can't be compared with the answer
+ * @throws ServiceError `truth_unreadable` where a truth can't be compared with the answer
  */
 export async function gradeMathAnswer(
   answer: string | null,
@@ -81,7 +81,7 @@ export async function gradeMathAnswer(
 ): Promise<Verdict> {
   const found = await compareMathAnswer(answer, truths, problem);
   if (found.rule !== "unparsable_truth") return found;
-  throw new ServiceError("instance_invalid", found.reason, { mend: UNREADABLE_TRUTH });
+  throw new ServiceError("truth_unreadable", found.reason, { mend: UNREADABLE_TRUTH });
 }
 
 /**

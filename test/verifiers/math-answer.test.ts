@@ -89,7 +89,7 @@ test("an unparsable truth is still compared by its spelling", async () => {
 test.each(["5", "1,2", "\\text{no}", "x=1", "(1,2)", "\\begin{pmatrix}1\\end{pmatrix}", "\\hbar"])(
   "no verdict on %p comes from an unparsable truth",
   async (answer) => {
-    const failure = { code: "instance_invalid" };
+    const failure = { code: "truth_unreadable" };
     const truths = ["7", "\\int_0^1 f(x)\\,dx"];
     await expect(gradeMathAnswer(box(answer), truths)).rejects.toMatchObject(failure);
   },

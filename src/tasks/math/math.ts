@@ -2,10 +2,10 @@ import { PYTHON_START_TIMEOUT_MS } from "../../agent/ipython-tool.ts";
 import { ServiceError } from "../../errors.ts";
 import { afterThinking } from "../../verifiers/after-thinking.ts";
 import { lastBoxed } from "../../verifiers/boxed.ts";
+import { gradeMathAnswer } from "../../verifiers/math-answer.ts";
 import { MAX_OBSERVATION_BYTES } from "../drive-agent.ts";
 import { needSandbox } from "../need-sandbox.ts";
 import type { TaskKind } from "../task-kind.ts";
-import { gradeMath } from "./grade-math.ts";
 import { type MathInstance, parseMathRow } from "./row.ts";
 import system from "./system.md" with { type: "text" };
 import user from "./user.md" with { type: "text" };
@@ -61,5 +61,5 @@ export const math: TaskKind<MathInstance> = {
   },
 
   evaluate: (instance, outcome) =>
-    gradeMath(outcome.final_message, instance.truths, instance.problem),
+    gradeMathAnswer(outcome.final_message, instance.truths, instance.problem),
 };

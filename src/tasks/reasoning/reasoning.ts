@@ -2,10 +2,10 @@ import type { Tool } from "../../agent/tool.ts";
 import { afterThinking } from "../../verifiers/after-thinking.ts";
 import { lastCodeBlock } from "../../verifiers/code-block.ts";
 import { gradeInstructions } from "../../verifiers/instructions/grade.ts";
+import { gradeMathAnswer } from "../../verifiers/math-answer.ts";
 import { callsInText, gradeToolCalls, type MadeCall } from "../../verifiers/tool-calls.ts";
 import { checkAnswer, requireJudge } from "../answer-check.ts";
 import { gradeCode } from "../code/grade.ts";
-import { gradeMath } from "../math/grade-math.ts";
 import type { TaskKind } from "../task-kind.ts";
 import { parseReasoningRow, type ReasoningInstance } from "./row.ts";
 
@@ -48,7 +48,7 @@ export const reasoning: TaskKind<ReasoningInstance> = {
     const message = outcome.final_message;
     switch (check.kind) {
       case "math":
-        return await gradeMath(message, check.truths, check.problem);
+        return await gradeMathAnswer(message, check.truths, check.problem);
       case "code": {
         const solution = message === null ? null : lastCodeBlock(afterThinking(message));
         return await gradeCode(check.instance, solution, context);
