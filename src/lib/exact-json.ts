@@ -23,9 +23,23 @@ export function parseExactJson(text: string): unknown {
   );
 }
 
-/** What `parseExactJson` has read, as JSON again. */
+/** JSON that stays the text that it is, within values that are none: its numbers and the order of its keys. */
+export class ExactJson {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+/** What `parseExactJson` has read, as JSON again; so is what holds `ExactJson`. */
 export function exactJson(value: unknown): string {
-  return JSON.stringify(value, (_key, each) =>
-    typeof each === "bigint" ? rawJSON(String(each)) : each,
-  );
+  const texts: string[] = [];
+  const mark = `exact-${crypto.randomUUID()}-`;
+  const shown = JSON.stringify(value, (_key, each) => {
+    if (typeof each === "bigint") return rawJSON(String(each));
+    return each instanceof ExactJson ? `${mark}${texts.push(each.text) - 1}` : each;
+  });
+  if (texts.length === 0) return shown;
+  return shown.replace(new RegExp(`"${mark}(\\d+)"`, "g"), (_, at) => texts[Number(at)] as string);
 }

@@ -1,7 +1,10 @@
-import { Environment, Interpreter, parse, tokenize } from "@huggingface/jinja";
 import { ServiceError } from "../../errors.ts";
 import type { ToolSchema } from "../engine.ts";
-import { PYTHON_TEXT, withPythonText } from "./python-text.ts";
+import { fromJs } from "./jinja/from-js.ts";
+import { JinjaTemplate } from "./jinja/jinja-template.ts";
+import { strftime } from "./jinja/strftime.ts";
+import { textOf } from "./jinja/text.ts";
+import { type Callable, TemplateError, type Value } from "./jinja/values.ts";
 
 /** A message as templates see it: ours with the fields in the form that the template expects. */
 export type TemplateMessage = { role: string; content: string | null; [field: string]: unknown };
@@ -14,8 +17,6 @@ export type RenderOptions = {
   now?: Date;
 };
 
-type Program = ReturnType<typeof parse>;
-
 /** Messages as the text that a model sees, wherever it is made. */
 export type Template = Pick<ChatTemplate, "render" | "text">;
 
@@ -24,8 +25,10 @@ export class ChatTemplate {
   /** Empty where it is not at hand. */
   readonly text: string;
   readonly #file: string;
-  readonly #program: Program;
+  readonly #compiled: JinjaTemplate;
   readonly #specialTokens: Record<string, string>;
+  /** Messages and tools as values of the template, which stay as long as they do. */
+  readonly #values = new WeakMap<object, Value>();
 
   /** @throws ServiceError `model_folder_invalid` when it can't be parsed. */
   constructor(text: string, file: string, specialTokens: Record<string, string>) {
@@ -33,76 +36,48 @@ export class ChatTemplate {
     this.#file = file;
     this.#specialTokens = specialTokens;
     try {
-      const parsed = parse(tokenize(text, { lstrip_blocks: true, trim_blocks: true }));
-      this.#program = withPythonText(parsed);
+      this.#compiled = new JinjaTemplate(text);
     } catch (cause) {
-      const message = `${file}: the chat template can't be parsed: ${(cause as Error).message}`;
+      if (!(cause instanceof TemplateError)) throw cause;
+      const message = `${file}: the chat template can't be parsed: ${cause.message}`;
       const mend = "name another template, or rewrite the construct that is not known";
       throw new ServiceError("model_folder_invalid", message, { mend, cause });
     }
   }
 
   /** @throws ServiceError `template_refused` when the template won't have these messages. */
-  render(messages: TemplateMessage[], tools: ToolSchema[], options: RenderOptions): string {
-    const env = new Environment();
-    const globals = {
-      ...GLOBALS,
-      ...PYTHON_TEXT,
-      strftime_now: (format: string) => strftime(options.now ?? new Date(), format),
-      ...this.#specialTokens,
-      ...options.variables,
-      messages,
-      // Templates ask `if tools`, and some `tools is not none`: without tools there is none.
-      ...(tools.length > 0 ? { tools } : { tools: null }),
-      add_generation_prompt: options.addGenerationPrompt,
-    };
-    for (const [name, value] of Object.entries(globals)) env.set(name, value);
+  render(
+    messages: readonly TemplateMessage[],
+    tools: readonly ToolSchema[],
+    options: RenderOptions,
+  ): string {
+    const { addGenerationPrompt, variables = {}, now = new Date() } = options;
+    const strftimeNow: Callable = ([format]) => strftime(now, textOf(format));
+    const globals = new Map<string, Value>([
+      ["strftime_now", strftimeNow],
+      ...Object.entries(this.#specialTokens),
+      ...Object.entries(variables).map(([name, value]) => [name, fromJs(value)] as const),
+      ["messages", messages.map((message) => this.#value(message))],
+      // Without tools transformers passes none, and so it does for documents.
+      ["tools", tools.length > 0 ? tools.map((tool) => this.#value(tool)) : null],
+      ["documents", null],
+      ["add_generation_prompt", addGenerationPrompt],
+    ]);
     try {
-      return (new Interpreter(env).run(this.#program) as { value: string }).value;
+      return this.#compiled.render(globals);
     } catch (cause) {
-      const message = `${this.#file}: the chat template refuses: ${(cause as Error).message}`;
+      if (!(cause instanceof TemplateError)) throw cause;
+      const message = `${this.#file}: the chat template refuses: ${cause.message}`;
       throw new ServiceError("template_refused", message, { cause });
     }
   }
-}
 
-/** What Jinja and transformers give every template. */
-const GLOBALS = {
-  true: true,
-  True: true,
-  false: false,
-  False: false,
-  none: null,
-  None: null,
-  range,
-  raise_exception(message: string) {
-    throw new Error(message);
-  },
-};
-
-function range(first: number, second?: number, step = 1): number[] {
-  const [start, stop] = second === undefined ? [0, first] : [first, second];
-  const length = Math.max(0, Math.ceil((stop - start) / step));
-  return Array.from({ length }, (_, index) => start + index * step);
-}
-
-const MONTHS =
-  "January February March April May June July August September October November December";
-
-/** The part of Python's that chat templates use, in English. */
-function strftime(date: Date, format: string): string {
-  const month = MONTHS.split(" ")[date.getMonth()] as string;
-  const two = (value: number) => String(value).padStart(2, "0");
-  const parts: Record<string, string> = {
-    "%Y": String(date.getFullYear()),
-    "%m": two(date.getMonth() + 1),
-    "%d": two(date.getDate()),
-    "%B": month,
-    "%b": month.slice(0, 3),
-    "%H": two(date.getHours()),
-    "%M": two(date.getMinutes()),
-    "%S": two(date.getSeconds()),
-    "%%": "%",
-  };
-  return format.replace(/%./g, (directive) => parts[directive] ?? directive);
+  /** A template can't change what it is given, so that each message is converted once. */
+  #value(given: object): Value {
+    const known = this.#values.get(given);
+    if (known !== undefined) return known;
+    const value = fromJs(given);
+    this.#values.set(given, value);
+    return value;
+  }
 }

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { ServiceError } from "../../errors.ts";
+import { exactJson } from "../../lib/exact-json.ts";
 import { endpointOf } from "../endpoint.ts";
 import type { Backend, ToolSchema } from "../engine.ts";
 import { callEngine, RETRY_LIMITS } from "../engine-call.ts";
@@ -44,8 +45,8 @@ export class EngineRoutes {
 
   /** Messages as the ids of their prompt. @throws ServiceError `template_refused`, `engine_*` */
   async tokenizeChat(
-    messages: TemplateMessage[],
-    tools: ToolSchema[],
+    messages: readonly TemplateMessage[],
+    tools: readonly ToolSchema[],
     { addGenerationPrompt, variables }: RenderOptions,
     signal: AbortSignal,
   ): Promise<number[]> {
@@ -91,7 +92,7 @@ function asWritten(message: TemplateMessage): TemplateMessage {
   if (!tool_calls) return message;
   const calls = tool_calls.map((call) => {
     const { arguments: args } = call.function;
-    const text = typeof args === "string" ? args : JSON.stringify(args);
+    const text = typeof args === "string" ? args : exactJson(args);
     return { ...call, function: { ...call.function, arguments: text } };
   });
   return { ...message, tool_calls: calls };

@@ -1,4 +1,5 @@
 import { ServiceError } from "../../errors.ts";
+import { exactJson } from "../../lib/exact-json.ts";
 import type { Backend } from "../engine.ts";
 import type { Connections } from "../exchange.ts";
 import type { Template } from "./chat-template.ts";
@@ -49,7 +50,7 @@ export async function loadRemoteModel(
     text: "",
     render(messages, tools, options) {
       const { addGenerationPrompt, variables } = options;
-      const key = JSON.stringify(["render", messages, tools, addGenerationPrompt, variables]);
+      const key = exactJson(["render", messages, tools, addGenerationPrompt, variables]);
       return answers.need(key, async (asked, signal) => {
         const ids = await asked.tokenizeChat(messages, tools, options, signal);
         return asked.decode(ids, signal);

@@ -1,5 +1,8 @@
+import { ExactJson } from "../../lib/exact-json.ts";
 import type { Message } from "../engine.ts";
 import type { TemplateMessage } from "./chat-template.ts";
+import { loads } from "./jinja/json-value.ts";
+import { Dict } from "./jinja/values.ts";
 
 /** The forms in which a template expects what the field writes in several ways. */
 export type MessageForm = {
@@ -18,11 +21,20 @@ export type MessageForm = {
   lastEnd: { sampled: string; kept: string } | null;
 };
 
+/** Messages are converted once: a conversation renders its whole history at each turn. */
+const converted = new WeakMap<Message, { form: MessageForm; message: TemplateMessage }>();
+
 export function toTemplateMessages(
   messages: readonly Message[],
   form: MessageForm,
 ): TemplateMessage[] {
-  return messages.map((message) => toTemplateMessage(message, form));
+  return messages.map((message) => {
+    const known = converted.get(message);
+    if (known?.form === form) return known.message;
+    const made = toTemplateMessage(message, form);
+    converted.set(message, { form, message: made });
+    return made;
+  });
 }
 
 /** Fields that are not set are absent, because templates ask for their presence. */
@@ -53,12 +65,15 @@ function joined(...texts: (string | undefined)[]): string {
 
 function argumentsIn(text: string, form: MessageForm): unknown {
   if (form.arguments === "text") return text;
-  const malformed = form.malformed === "text" ? text : { malformed: text };
+  if (isJsonObject(text)) return new ExactJson(text);
+  return form.malformed === "text" ? text : { malformed: text };
+}
+
+function isJsonObject(text: string): boolean {
   try {
-    const value: unknown = JSON.parse(text);
-    const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
-    return isObject ? value : malformed;
-  } catch {
-    return malformed;
+    return loads(text) instanceof Dict;
+  } catch (error) {
+    if (error instanceof SyntaxError) return false;
+    throw error;
   }
 }
