@@ -1,7 +1,7 @@
 """
 Renders chat templates as transformers does and tokenises with the tokenizers package, for scripts/verify-templates.
 
-Reads JSON lines. {"open": NAME, "template": TEXT, "special": {...}, "tokenizer": FILE or null} opens a template;
+Reads JSON lines. {"open": NAME, "template": TEXT, "special": {...}, "tokenizer": FILE, "added": [...]} opens a template;
 {"render": NAME, "messages": [...], "tools": [...] or null, "variables": {...}, "ids": bool} answers with
 {"text": ..., "ids": ...} or {"refused": ...}.
 """
@@ -56,9 +56,12 @@ ENVIRONMENT = environment()
 def open_template(request):
     tokenizer = None
     if request.get("tokenizer"):
+        import tokenizers
         from tokenizers import Tokenizer
 
         tokenizer = Tokenizer.from_file(request["tokenizer"])
+        added = [tokenizers.AddedToken(token, normalized=False, special=True) for token in request["added"]]
+        tokenizer.add_special_tokens(added)
     opened[request["open"]] = (ENVIRONMENT.from_string(request["template"]), request["special"], tokenizer)
     return {}
 

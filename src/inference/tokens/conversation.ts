@@ -3,8 +3,9 @@ import { ServiceError } from "../../errors.ts";
 import type { AssistantMessage, Message, ToolSchema } from "../engine.ts";
 import { commonPrefix, firstDifference } from "./common-prefix.ts";
 import { type ForkReason, Segment } from "./segment.ts";
-import { contextOf, type Rendering, render, spliceAfter } from "./splice.ts";
-import type { NewRole, TemplateShape } from "./template-shape.ts";
+import { missingFrom } from "./shown-turn.ts";
+import { type Rendering, render, type Splice, spliceAfter } from "./splice.ts";
+import type { TemplateShape } from "./template-shape.ts";
 import { stopsOf, type TokenModel } from "./token-model.ts";
 
 export type ConversationOptions = {
@@ -16,8 +17,6 @@ export type ConversationOptions = {
    * see when it is served. `keep` never does: earlier turns stay as they were sampled.
    */
   history?: "template" | "keep";
-  /** `always` renders the whole history for each splice, to check the synthetic context against. */
-  wholeContext?: "where needed" | "always";
   now?: Date;
 };
 
@@ -40,8 +39,8 @@ export class Conversation {
   #encoded = 0;
   /** How many messages the segment's first prompt has. */
   #opened = 0;
-  /** The text of the segment's first prompt. */
-  #opening = "";
+  /** The last prompt as the template shows it. */
+  #shown = "";
   /** How many completions there are. */
   #turns = 0;
 
@@ -51,7 +50,6 @@ export class Conversation {
     this.#options = {
       variables: {},
       history: "template",
-      wholeContext: "where needed",
       now: new Date(),
       ...options,
     };
@@ -59,7 +57,16 @@ export class Conversation {
     this.#variables = options.variables ?? {};
     this.#shape = model.shape(this.#tools, this.#variables);
     this.#messages = [...messages];
+    this.#refuseUnshown();
     this.#begin(null);
+  }
+
+  /** What would end the rollout at a later turn ends it before the first. */
+  #refuseUnshown(): void {
+    const { notKept, shownCall } = this.#shape;
+    const why = shownCall === null && this.#tools.length > 0 ? NO_CALLS : null;
+    const message = why ?? (this.#options.history === "keep" ? notKept : null);
+    if (message) throw new ServiceError("template_refused", message, { mend: OTHER_TEMPLATE });
   }
 
   get messages(): readonly Message[] {
@@ -106,7 +113,7 @@ export class Conversation {
     const reason: ForkReason = sameTools ? "messages_replaced" : "tools_changed";
     this.#tools = tools;
     this.#shape = this.#model.shape(tools, this.#variables);
-    const before = this.#opening;
+    const before = this.#shown;
     this.#messages = [...messages];
     this.#begin({ reason, detail: (text) => firstDifference(before, text) });
   }
@@ -146,30 +153,110 @@ export class Conversation {
       segment.append("prompt", tokenizer.encode(text));
     }
     this.segments.push(segment);
-    this.#opening = text;
+    this.#shown = text;
     this.#opened = this.#messages.length;
     this.#encoded = this.#messages.length;
   }
 
+  /** Gives ids to the new messages, behind the turn as it was sampled; or begins anew where the template rewrites that. */
   #extend(): void {
     const before = this.#messages.slice(0, this.#encoded);
     const added = this.#messages.slice(this.#encoded);
     const assistant = before.pop();
     const spoke = this.#encoded > this.#opened && assistant?.role === "assistant";
     assert(spoke, "messages were added before the model spoke");
-    const role: NewRole = added.every((message) => message.role === "tool") ? "tool" : "user";
-    const detail = this.#rewritten(role);
-    if (detail !== null) {
-      this.#begin({ reason: "template_rewrote_history", detail: () => detail });
+    const keeps = this.#options.history === "keep";
+    const whole = keeps ? null : render(this.#rendering, this.#messages, true);
+    const found =
+      whole === null
+        ? this.#closingOf(before, assistant, added)
+        : this.#closingIn(whole, before, assistant, added);
+    if ("rewritten" in found) {
+      this.#begin({ reason: "template_rewrote_history", detail: () => found.rewritten });
       return;
     }
-    const { tokenizer } = this.#model;
-    const { close, next } = this.#splice(role, before, assistant, added);
+    this.#close(this.#model.tokenizer.encode(found.closing));
+    this.#shown = whole ?? "";
+    this.#encoded = this.#messages.length;
+  }
+
+  /**
+   * What must follow the model's words so that the prompt is `whole`, which the template makes of all messages; or why
+   * none that extends the last prompt can be. So it is the template that is asked at each turn, not a guess about it.
+   */
+  #closingIn(
+    whole: string,
+    before: Message[],
+    assistant: AssistantMessage,
+    added: Message[],
+  ): Closing {
+    if (!whole.startsWith(this.#shown)) return { rewritten: this.#whyRewritten(whole) };
+    const rest = whole.slice(this.#shown.length);
+    const said = this.#said;
+    if (rest.startsWith(said) && this.#endsTurn(rest.slice(said.length))) {
+      return { closing: rest.slice(said.length) };
+    }
+    // The model wrote it otherwise than the template does: where the template's turn ends must be found.
+    if (this.#shape.form.calls === "one by one" && (assistant.tool_calls?.length ?? 0) > 1) {
+      return { rewritten: "the template shows one call a turn, each with its result" };
+    }
+    const splice = spliceAfter(this.#rendering, before, assistant, added);
+    if (splice === null) return { rewritten: "the template does not show the turn" };
+    if (splice.hidden !== null) {
+      const role = added.at(-1)?.role;
+      return {
+        rewritten: `the template drops the turn's ${splice.hidden} once a ${role} message follows`,
+      };
+    }
+    const closing = this.#closing(splice);
+    if (!rest.endsWith(closing)) {
+      return { rewritten: "the template shows the end of the turn differently with other words" };
+    }
+    const missing = missingFrom(rest.slice(0, rest.length - closing.length), assistant);
+    return missing === null ? { closing } : { rewritten: missing };
+  }
+
+  /** The same where earlier turns are kept whatever the template does with them. */
+  #closingOf(before: Message[], assistant: AssistantMessage, added: Message[]): Closing {
+    const { tool_calls = [] } = assistant;
+    const isShownWhole = this.#shape.form.calls === "together" || tool_calls.length < 2;
+    const last = isShownWhole ? assistant : { ...assistant, tool_calls: tool_calls.slice(-1) };
+    const splice = spliceAfter(this.#rendering, before, last, added);
+    if (splice) return { closing: this.#closing(splice) };
+    const message = "the chat template does not show the turn, so that it can't be kept";
+    throw new ServiceError("template_refused", message, { mend: REPORT_TEMPLATE });
+  }
+
+  #closing({ close, next }: Splice): string {
     const at = this.#ends.reduce((last, end) => Math.max(last, close.lastIndexOf(end)), -1);
     // What must follow the model's words: the end of its turn, or the opener of the next.
-    const closing = at < 0 ? next : close.slice(at) + next;
-    this.#close(tokenizer.encode(closing));
-    this.#encoded = this.#messages.length;
+    const end = at < 0 ? (/\s*$/.exec(close)?.[0] ?? "") : close.slice(at);
+    return end + next;
+  }
+
+  /** What the model wrote in its last turn, without what ended it. */
+  get #said(): string {
+    const { spans, ids } = this.#segment;
+    const span = spans.at(-1);
+    if (span?.kind !== "sampled") return "";
+    const isStopped = this.#model.stopIds.has(ids[span.end - 1] as number);
+    return this.#model.tokenizer.decode(ids.subarray(span.start, span.end - (isStopped ? 1 : 0)));
+  }
+
+  /** Whether the text that follows a turn begins with what ends one. */
+  #endsTurn(text: string): boolean {
+    const rest = text.trimStart();
+    return this.#ends.some((end) => rest.startsWith(end));
+  }
+
+  #whyRewritten(whole: string): string {
+    const dropped = this.#messages.some((message) => {
+      const thought = message.role === "assistant" && message.reasoning_content?.trim();
+      return thought && this.#shown.includes(thought) && !whole.includes(thought);
+    });
+    if (!dropped) return firstDifference(this.#shown, whole);
+    const role = this.#messages.at(-1)?.role;
+    return `the template drops earlier reasoning once a ${role} message follows`;
   }
 
   /** Appends the ids that follow the model's words, of which the engine may have sampled the first. */
@@ -186,37 +273,13 @@ export class Conversation {
     if (sampled !== undefined && this.#model.stopIds.has(sampled) && !isOwnEnd) segment.dropLast();
     segment.append("observation", closing);
   }
-
-  #splice(role: NewRole, before: Message[], assistant: AssistantMessage, added: Message[]) {
-    const shape = this.#shape;
-    const context = this.#options.wholeContext === "always" ? "whole" : shape.context[role];
-    const rendering = this.#rendering;
-    const splice = spliceAfter(rendering, contextOf(before, context), assistant, added);
-    const found = splice ?? spliceAfter(rendering, before, assistant, added);
-    if (found) return found;
-    const message = "the chat template shows the end of a turn differently once another follows";
-    throw new ServiceError("template_refused", message, { mend: REPORT_TEMPLATE });
-  }
-
-  /** What the template rewrites of the history now; null where it keeps it. */
-  #rewritten(role: NewRole): string | null {
-    const shape = this.#shape;
-    if (this.#options.history === "keep") return null;
-    const history = this.#messages.slice(0, this.#encoded);
-    if (shape.thinkingCut.has(role) && history.slice(this.#opened).some(hasReasoning)) {
-      return `the template drops earlier reasoning once a ${role} message follows`;
-    }
-    if (!shape.rewriting.has(role)) return null;
-    const closed = render(this.#rendering, history, false);
-    const open = render(this.#rendering, this.#messages, true);
-    if (!open.startsWith(closed)) return firstDifference(closed, open);
-    return open.startsWith(this.#opening) ? null : firstDifference(this.#opening, open);
-  }
 }
 
+/** What follows the model's words, or why the template's prompt is no continuation of them. */
+type Closing = { closing: string } | { rewritten: string };
+
+const NO_CALLS = "the chat template shows no tool calls, and the rollout has tools";
+const OTHER_TEMPLATE =
+  "put a template that shows them into the model folder as chat_template.jinja";
 const REPORT_TEMPLATE =
   "run `rolloutd verify-template` on the model folder and report what it prints";
-
-function hasReasoning(message: Message): boolean {
-  return message.role === "assistant" && Boolean(message.reasoning_content);
-}

@@ -1,4 +1,4 @@
-import type { AssistantMessage, Message, ToolSchema } from "../engine.ts";
+import type { AssistantMessage, Message, ToolCall, ToolSchema } from "../engine.ts";
 import type { RenderOptions, Template } from "./chat-template.ts";
 import { type MessageForm, toTemplateMessages } from "./template-message.ts";
 
@@ -26,28 +26,26 @@ export function render(
 }
 
 /**
- * Stands for what the model wrote. No template trims or escapes it, and nobody can know it: what a program prints or
+ * Stands behind what the model wrote. No template trims or escapes it, and nobody can know it: what a program prints or
  * a row says would otherwise pass for the end of the model's words, and cut the prompt there.
  */
 export const SENTINEL = `zq${crypto.randomUUID().replaceAll("-", "")}qz`;
 
 /**
- * What a template writes behind an assistant's turn.
+ * What the template writes behind an assistant's turn.
  *
  * `close` is the turn's own end, such as `<|im_end|>\n`; `next` the new messages and the generation
- * prompt.
+ * prompt. `hidden` is what of the turn the template leaves out, for people; null where it shows all of it.
  */
-export type Splice = { close: string; next: string };
+export type Splice = { close: string; next: string; hidden: string | null };
 
 /**
  * What the template writes between the last thing the model wrote and its next turn.
  *
- * The assistant turn is replaced by one with the same tool calls and ids, whose text and arguments
- * are the sentinel; what follows its last occurrence is the splice. So only the end of the two
- * renderings must agree, and a template that changes how it shows the turn itself (Qwen3's empty
- * thinking) does not matter here.
+ * Each part of the assistant's turn gets the sentinel at its end: what follows the last one is the splice. Both
+ * renderings, with the new messages and without them, begin with what ends the turn.
  *
- * Returns null when the template changes what follows the turn once there are new messages.
+ * Returns null when the template shows nothing of the turn.
  *
  * @throws ServiceError `template_refused`
  */
@@ -57,48 +55,58 @@ export function spliceAfter(
   assistant: AssistantMessage,
   added: readonly Message[],
 ): Splice | null {
-  const standIn = withSentinel(assistant, rendering.form);
-  const closed = render(rendering, [...before, standIn], false);
-  const open = render(rendering, [...before, standIn, ...added], true);
-  const closedEnd = closed.slice(closed.lastIndexOf(SENTINEL));
-  const openEnd = open.slice(open.lastIndexOf(SENTINEL));
-  if (!closed.includes(SENTINEL) || !openEnd.startsWith(closedEnd)) return null;
-  const close = closedEnd.slice(SENTINEL.length);
-  return { close, next: openEnd.slice(closedEnd.length) };
+  const { marked, marks } = withSentinels(assistant);
+  const openText = render(rendering, [...before, marked, ...added], true);
+  const open = behindSentinel(openText);
+  const closed = behindSentinel(render(rendering, [...before, marked], false));
+  if (closed === null || open === null) return null;
+  const hidden = marks.find(({ mark }) => !openText.includes(mark))?.part ?? null;
+  const close = sharedStart(closed, open);
+  return { close, next: open.slice(close.length), hidden };
 }
 
-/**
- * What stands before the assistant's turn when a splice is rendered.
- *
- * `head`: the conversation's own beginning, so that a template that repeats the system message later
- * repeats the right one. `first_round`: that and all up to the first tool results, for templates
- * that write those differently (DeepSeek-V3). `whole`: everything, which costs more at each turn.
- */
-export type SpliceContext = "head" | "first_round" | "whole";
-
-export function contextOf(before: readonly Message[], context: SpliceContext): Message[] {
-  if (context === "whole") return [...before];
-  const spoke = before.findIndex(({ role }) => role === "assistant");
-  const head = spoke < 0 ? before : before.slice(0, spoke);
-  if (context === "head") return head.slice(0, firstOf(head, "user") + 1 || head.length);
-  const result = firstOf(before, "tool");
-  if (result < 0) return [...before];
-  const next = before.findIndex(({ role }, index) => index > result && role !== "tool");
-  return next < 0 ? [...before] : before.slice(0, next);
+function behindSentinel(text: string): string | null {
+  const at = text.lastIndexOf(SENTINEL);
+  return at < 0 ? null : text.slice(at + SENTINEL.length);
 }
 
-function firstOf(messages: readonly Message[], role: Message["role"]): number {
-  return messages.findIndex((message) => message.role === role);
+/** What both begin with, without the beginning of a marker that only one of them has whole. */
+function sharedStart(a: string, b: string): string {
+  let at = 0;
+  while (at < a.length && a[at] === b[at]) at += 1;
+  return at === a.length ? a : a.slice(0, at).replace(/[<[][^<>[\]\s]*$/, "");
 }
 
-function withSentinel(assistant: AssistantMessage, form: MessageForm): AssistantMessage {
-  const { tool_calls = [] } = assistant;
-  const calls = tool_calls.map((call) => ({
-    ...call,
-    function: { ...call.function, arguments: JSON.stringify({ value: SENTINEL }) },
-  }));
-  if (calls.length === 0) return { role: "assistant", content: SENTINEL };
+type Mark = { part: string; mark: string };
+
+function withSentinels(assistant: AssistantMessage): { marked: AssistantMessage; marks: Mark[] } {
+  const { reasoning_content, content, tool_calls = [] } = assistant;
+  const marks: Mark[] = [];
+  const mark = (part: string) => {
+    const made = `${marks.length}${SENTINEL}`;
+    marks.push({ part, mark: made });
+    return made;
+  };
+  const reasoning = reasoning_content && reasoning_content + mark("reasoning");
   // Some templates show either the text or the calls of a turn.
-  const content = form.emptyContent === null ? "" : SENTINEL;
-  return { role: "assistant", content, tool_calls: calls };
+  const text = content === "" && tool_calls.length > 0 ? "" : content + mark("text");
+  const calls = tool_calls.map((call): ToolCall => {
+    const { name, arguments: args } = call.function;
+    return { ...call, function: { name, arguments: longer(args, mark(`call of ${name}`)) } };
+  });
+  const marked: AssistantMessage = {
+    role: "assistant",
+    content: text,
+    ...(reasoning && { reasoning_content: reasoning }),
+    ...(calls.length > 0 && { tool_calls: calls }),
+  };
+  return { marked, marks };
+}
+
+/** Arguments with one more at their end. */
+function longer(args: string, value: string): string {
+  const end = args.trimEnd();
+  if (!end.endsWith("}")) return args + value;
+  const more = `"${SENTINEL.slice(0, 8)}": "${value}"}`;
+  return /^\s*\{\s*\}$/.test(end) ? `{${more}` : `${end.slice(0, -1)}, ${more}`;
 }

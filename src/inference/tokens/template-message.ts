@@ -1,5 +1,5 @@
 import { ExactJson } from "../../lib/exact-json.ts";
-import type { Message } from "../engine.ts";
+import type { AssistantMessage, Message } from "../engine.ts";
 import type { TemplateMessage } from "./chat-template.ts";
 import { loads } from "./jinja/json-value.ts";
 import { Dict } from "./jinja/values.ts";
@@ -10,6 +10,8 @@ export type MessageForm = {
   arguments: "object" | "text";
   /** Of arguments that are no JSON object: the text, or an object around it for XML dialects. */
   malformed: "text" | "wrapped";
+  /** Of a turn with several calls: shown as they are, or each as a turn with its result behind it. */
+  calls: "together" | "one by one";
   /** Of an assistant message that has tool calls and no text. */
   emptyContent: "" | null;
   /** Where it looks for reasoning. gpt-oss's takes that, or text beside a call, for what was thought before it. */
@@ -28,12 +30,41 @@ export function toTemplateMessages(
   messages: readonly Message[],
   form: MessageForm,
 ): TemplateMessage[] {
-  return messages.map((message) => {
+  const given = form.calls === "together" ? messages : oneByOne(messages);
+  return given.map((message) => {
     const known = converted.get(message);
     if (known?.form === form) return known.message;
     const made = toTemplateMessage(message, form);
     converted.set(message, { form, message: made });
     return made;
+  });
+}
+
+/** Made once for each turn, so that it is also converted once. */
+const alone = new WeakMap<AssistantMessage, AssistantMessage[]>();
+
+function oneByOne(messages: readonly Message[]): Message[] {
+  const results = new Set<Message>();
+  return messages.flatMap((message, at): Message[] => {
+    if (results.has(message)) return [];
+    if (message.role !== "assistant" || (message.tool_calls?.length ?? 0) < 2) return [message];
+    const turns = alone.get(message) ?? turnsOfOneCall(message);
+    alone.set(message, turns);
+    return turns.flatMap((turn): Message[] => {
+      const id = turn.tool_calls?.[0]?.id;
+      const result = messages
+        .slice(at)
+        .find((one) => one.role === "tool" && one.tool_call_id === id);
+      if (result) results.add(result);
+      return result ? [turn, result] : [turn];
+    });
+  });
+}
+
+function turnsOfOneCall({ tool_calls = [], ...said }: AssistantMessage): AssistantMessage[] {
+  return tool_calls.map((call, at) => {
+    const rest = at === 0 ? said : { role: "assistant" as const, content: "" };
+    return { ...rest, tool_calls: [call] };
   });
 }
 

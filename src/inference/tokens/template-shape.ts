@@ -1,31 +1,18 @@
 import { ServiceError } from "../../errors.ts";
 import type { AssistantMessage, Message, ToolCall, ToolSchema } from "../engine.ts";
 import type { Template } from "./chat-template.ts";
-import {
-  contextOf,
-  type Rendering,
-  render,
-  SENTINEL,
-  type SpliceContext,
-  spliceAfter,
-} from "./splice.ts";
+import { type Rendering, render, SENTINEL, spliceAfter } from "./splice.ts";
 import type { MessageForm } from "./template-message.ts";
-
-export type NewRole = "user" | "tool";
 
 /** What a template does, found by asking it; for one set of tools and variables. */
 export type TemplateShape = {
   form: MessageForm;
   /** The token behind an assistant's text in a history; null where the next turn's opener ends it (GLM). */
   endOfTurn: string | null;
-  /** How much of the history decides how new messages are written. */
-  context: Record<NewRole, SpliceContext>;
-  /** Roles whose new messages may change what the template shows of earlier turns. */
-  rewriting: Set<NewRole>;
-  /** Roles after whose messages the template no longer shows earlier reasoning. */
-  thinkingCut: Set<NewRole>;
   /** A conversation with a tool call, as it is shown; null where calls are not shown at all. */
   shownCall: string | null;
+  /** Why earlier turns can't be kept as they were sampled, with `history: "keep"`; null where they can. */
+  notKept: string | null;
 };
 
 export type ProbeOptions = {
@@ -36,7 +23,6 @@ export type ProbeOptions = {
   addedTokens: readonly string[];
 };
 
-const CONTEXT_KINDS: SpliceContext[] = ["head", "first_round"];
 const PROBE_CALL = "probe_call";
 const REASONING = "zqREASONINGqz";
 const SYSTEM: Message = { role: "system", content: "s" };
@@ -44,9 +30,10 @@ const USER: Message = { role: "user", content: "u" };
 const CONTEXTS: Message[][] = [[SYSTEM, USER], [USER], [SYSTEM], []];
 const FORMS: MessageForm[] = (["", null] as const).flatMap((emptyContent) => {
   const rest = { emptyContent, reasoning: "reasoning_content", lastEnd: null } as const;
+  const calls = { malformed: "text", calls: "together" } as const;
   return [
-    { arguments: "object", malformed: "text", ...rest },
-    { arguments: "text", malformed: "text", ...rest },
+    { arguments: "object", ...calls, ...rest },
+    { arguments: "text", ...calls, ...rest },
   ];
 });
 
@@ -62,6 +49,9 @@ export function probeTemplate(template: Template, options: ProbeOptions): Templa
   if (!takesMalformed(rendering, context)) {
     rendering.form = { ...rendering.form, malformed: "wrapped" };
   }
+  if (!takesSeveral(rendering, context)) {
+    rendering.form = { ...rendering.form, calls: "one by one" };
+  }
   const { form } = rendering;
   const reasoning = reasoningField(rendering, context);
   rendering.form = { ...form, reasoning, lastEnd: lastEnd(rendering, context, addedTokens) };
@@ -69,7 +59,7 @@ export function probeTemplate(template: Template, options: ProbeOptions): Templa
     form: rendering.form,
     endOfTurn: endOfTurn(rendering, context, addedTokens),
     shownCall: found?.text ?? null,
-    ...probeHistory(rendering, context),
+    notKept: notKept(rendering, context, found !== undefined),
   };
 }
 
@@ -97,6 +87,14 @@ function takesMalformed(rendering: Rendering, context: Message[]): boolean {
   const message = assistant("call");
   for (const call of message.tool_calls ?? []) call.function.arguments = "{";
   return attempt(() => render(rendering, [...context, message, result(1)], true)) !== null;
+}
+
+/** Llama 3's refuses a turn of several calls, which a policy may sample nevertheless. */
+function takesSeveral(rendering: Rendering, context: Message[]): boolean {
+  const calls = [1, 2].flatMap((n) => assistant("call", n).tool_calls ?? []);
+  const said: AssistantMessage = { role: "assistant", content: "", tool_calls: calls };
+  const asked = [...context, said, result(1), result(2)];
+  return attempt(() => render(rendering, asked, true)) !== null;
 }
 
 function reasoningField(rendering: Rendering, context: Message[]): MessageForm["reasoning"] {
@@ -141,60 +139,17 @@ function firstToken(tail: string, addedTokens: readonly string[]): string | null
   return found[0]?.token ?? null;
 }
 
-function probeHistory(rendering: Rendering, context: Message[]) {
-  const found: Record<NewRole, SpliceContext> = { user: "whole", tool: "whole" };
-  const rewriting = new Set<NewRole>();
-  const thinkingCut = new Set<NewRole>();
-  const first = [...context.filter(({ role }) => role === "system"), USER];
-  const round = (n: number) => [assistant("call", n, REASONING), result(n)];
-  const cases: [NewRole, AssistantMessage, Message[]][] = [
-    ["tool", assistant("call", 3, REASONING), [result(3)]],
-    ["user", assistant("text", 3, REASONING), [USER]],
+/** A turn that is kept is told from what follows by where the template shows its end. */
+function notKept(rendering: Rendering, context: Message[], showsCalls: boolean): string | null {
+  const turns: [string, AssistantMessage, Message[]][] = [
+    ["a user message", { role: "assistant", content: "t" }, [USER]],
   ];
-  for (const [role, last, added] of cases) {
-    const long = [...first, ...round(1), ...round(2)];
-    found[role] = contextNeeded(rendering, [long, [...long, ...round(4)]], last, added);
-    const closed = attempt(() => render(rendering, [...long, last], false));
-    const open = attempt(() => render(rendering, [...long, last, ...added], true));
-    if (closed === null || open === null) continue;
-    if (!open.startsWith(closed)) rewriting.add(role);
-    if (cutsThinking(rendering, closed, open, first)) thinkingCut.add(role);
-    // Some move the system message or the tools to the last user message.
-    const prompt = attempt(() => render(rendering, first, true));
-    if (role === "user" && prompt !== null && !open.startsWith(prompt)) rewriting.add(role);
+  if (showsCalls) turns.push(["a tool result", assistant("call"), [result(1)]]);
+  for (const [what, said, added] of turns) {
+    const splice = attempt(() => spliceAfter(rendering, context, said, added));
+    if (splice === null) return `the template does not show a turn before ${what}`;
   }
-  return { context: found, rewriting, thinkingCut };
-}
-
-/** The least after which new messages are written as they are after the whole history. */
-function contextNeeded(
-  rendering: Rendering,
-  histories: Message[][],
-  last: AssistantMessage,
-  added: Message[],
-): SpliceContext {
-  const agrees = (context: SpliceContext) =>
-    histories.every((history) => {
-      const far = attempt(() => spliceAfter(rendering, history, last, added));
-      const near = attempt(() => {
-        return spliceAfter(rendering, contextOf(history, context), last, added);
-      });
-      return near !== null && near.next === far?.next && near.close === far.close;
-    });
-  return CONTEXT_KINDS.find(agrees) ?? "whole";
-}
-
-/** Reasoning that a template never shows is not cut: it writes it nowhere. */
-function cutsThinking(rendering: Rendering, closed: string, open: string, first: Message[]) {
-  const alone = attempt(() =>
-    render(rendering, [...first, assistant("call", 1, REASONING), result(1)], true),
-  );
-  const shown = Math.max(count(closed), alone === null ? 0 : count(alone));
-  return shown > 0 && count(open) < 3;
-}
-
-function count(text: string): number {
-  return text.split(REASONING).length - 1;
+  return null;
 }
 
 /** Ids of nine letters and digits, as Mistral's templates ask for. */

@@ -7,6 +7,8 @@ export type VerifyCase = {
   messages: Message[];
   /** Index of an assistant message whose turn was cut off before its end. */
   truncated?: number;
+  /** What each turn is sampled as, by its text: pieces that are tokenised each by itself. */
+  styles?: ((text: string) => string[])[];
 };
 
 const TOOLS: ToolSchema[] = [

@@ -2,83 +2,83 @@ import { ServiceError } from "../../errors.ts";
 import type { AssistantMessage, Message } from "../engine.ts";
 import { canonicalTurn } from "./canonical-turn.ts";
 import { firstDifference } from "./common-prefix.ts";
-import { Conversation, type ConversationOptions } from "./conversation.ts";
-import type { Span } from "./segment.ts";
+import { Conversation } from "./conversation.ts";
+import type { Fork, Span } from "./segment.ts";
 import { type Rendering, render } from "./splice.ts";
 import { stopsOf, type TokenModel } from "./token-model.ts";
+import type { Piece } from "./tokenizer.ts";
 import type { VerifyCase } from "./verify-cases.ts";
 
 /**
  * `equal`: all prompts are what the whole template gives. `forked`: they are, in a new segment where
- * the template rewrote the history. `kept`: the template shows an earlier turn otherwise than it
- * was, and the conversation keeps what the engine saw. `refused`: the template does not take such a
- * conversation. `differs`: anything else.
+ * the template rewrote the history. `sampled`: they are but for turns of the model's that stay as it sampled them.
+ * `refused`: the template does not take such a conversation. `differs`: anything else.
  */
-export type Verdict = "equal" | "forked" | "kept" | "refused" | "differs";
+export type Verdict = "equal" | "forked" | "sampled" | "refused" | "differs";
 
 export type Verification = { case: string; verdict: Verdict; calls: number; detail: string | null };
 
-type Call = { prompt: number[]; sampled: string; whole: string; span: Span | undefined };
+/** One call of a conversation that was played. */
+export type PlayedCall = {
+  messages: Message[];
+  prompt: number[];
+  spans: Span[];
+  /** Of the segment that the call is in. */
+  fork: Fork | null;
+};
+
+/** What the whole template gives for a call's messages, wherever it is rendered. */
+export type Whole = { text: string; ids: number[] };
 
 /** One conversation through the incremental way and through the whole template. */
 export function verifyCase(model: TokenModel, given: VerifyCase): Verification {
   const done = (verdict: Verdict, calls: number, detail: string | null) => {
     return { case: given.name, verdict, calls, detail };
   };
-  if (needsCalls(given) && model.shape(given.tools, given.variables).shownCall === null) {
-    return done("refused", 0, "the template does not show tool calls");
-  }
   try {
-    const now = new Date(0);
-    const { calls, conversation } = walk(model, given, { tools: given.tools, now });
-    const wrong = calls.findIndex((call) => !sameIds(model, call));
-    if (wrong >= 0) {
-      const call = calls[wrong] as Call;
-      const why = explain(model, given, calls, wrong);
-      if (why !== null) return done("kept", calls.length, why);
-      const was = model.tokenizer.decode(call.prompt);
-      return done("differs", calls.length, `call ${wrong}: ${firstDifference(call.whole, was)}`);
-    }
-    const forks = conversation.segments.flatMap(({ fork }) => (fork ? [fork] : []));
-    if (forks.length === 0) return done("equal", calls.length, null);
-    return done("forked", calls.length, forks.map(({ detail }) => detail).join("; "));
+    const calls = [...playCase(model, given)];
+    const judged = calls.map((call) => judge(model, call, wholeOf(model, given, call)));
+    const wrong = judged.findIndex((one) => one?.startsWith(DIFFERS));
+    if (wrong >= 0) return done("differs", calls.length, `call ${wrong}: ${judged[wrong]}`);
+    const forks = new Set(calls.flatMap(({ fork }) => (fork ? [fork.detail] : [])));
+    if (forks.size > 0) return done("forked", calls.length, [...forks].join("; "));
+    const kept = judged.find((one) => one !== null) ?? null;
+    return done(kept === null ? "equal" : "sampled", calls.length, kept);
   } catch (error) {
     if (!(error instanceof ServiceError) || error.code !== "template_refused") throw error;
     return done("refused", 0, error.message);
   }
 }
 
-function needsCalls({ messages }: VerifyCase): boolean {
-  return messages.some((message) => message.role === "tool");
-}
-
-function walk(model: TokenModel, given: VerifyCase, options: ConversationOptions) {
-  const { messages, tools, variables } = given;
+/** @throws ServiceError `template_refused` */
+export function* playCase(model: TokenModel, given: VerifyCase): Generator<PlayedCall> {
+  const { messages, tools, variables, styles = [] } = given;
   const { form, endOfTurn } = model.shape(tools, variables);
-  const now = options.now ?? new Date();
+  const now = new Date(0);
   const rendering: Rendering = { template: model.template, form, tools, variables, now };
   const stops = stopsOf(model);
   const turns = turnsOf(messages);
-  const conversation = new Conversation(model, turns[0]?.before ?? messages, {
-    ...options,
-    variables,
-  });
-  const calls: Call[] = [];
-  const call = (before: Message[], sampled: string) => {
+  const opening = turns[0]?.before ?? messages;
+  const conversation = new Conversation(model, opening, { tools, variables, now });
+  const call = (before: Message[]): PlayedCall => {
     const prompt = [...conversation.prompt()];
-    const span = conversation.segments.at(-1)?.spans.at(-1);
-    calls.push({ prompt, sampled, span, whole: render(rendering, before, true) });
+    const segment = conversation.segments.at(-1);
+    const spans = (segment?.spans ?? []).map((span) => ({ ...span }));
+    return { messages: before, prompt, spans, fork: segment?.fork ?? null };
   };
-  for (const { before, assistant, after } of turns) {
+  for (const [turn, { before, assistant, after }] of turns.entries()) {
+    yield call(before);
     let text = canonicalTurn(rendering, { endOfTurn, stops }, before, assistant, after);
     const end = form.lastEnd?.sampled ?? endOfTurn;
     if (given.truncated === before.length && end) text = text.replace(end, "");
-    call(before, text);
-    conversation.sampled(model.tokenizer.encode(text), assistant);
+    const pieces = styles[turn]?.(text) ?? [text];
+    conversation.sampled(
+      pieces.flatMap((piece) => model.tokenizer.encode(piece)),
+      assistant,
+    );
     conversation.add(...after);
   }
-  if (messages.at(-1)?.role !== "assistant") call(messages, "");
-  return { calls, conversation };
+  if (messages.at(-1)?.role !== "assistant") yield call(messages);
 }
 
 function turnsOf(messages: Message[]) {
@@ -91,34 +91,84 @@ function turnsOf(messages: Message[]) {
   });
 }
 
-function sameIds(model: TokenModel, { prompt, whole }: Call): boolean {
-  const ids = model.tokenizer.encode(whole);
-  return ids.length === prompt.length && ids.every((id, index) => id === prompt[index]);
+function wholeOf(model: TokenModel, { tools, variables }: VerifyCase, call: PlayedCall): Whole {
+  const { form } = model.shape(tools, variables);
+  const rendering = { template: model.template, form, tools, variables, now: new Date(0) };
+  const text = render(rendering, call.messages, true);
+  return { text, ids: model.tokenizer.encode(text) };
 }
 
+const DIFFERS = "differs ";
+
 /**
- * Why no prompt that extends the earlier ones could be what the template gives here; null when there
- * is no reason. What was appended must be the same when the whole history is rendered for it.
+ * Null where a prompt is what the whole template gives; why not where it is but for what the model sampled, which stays
+ * as it is; else where it differs, which begins with `differs`.
  */
-function explain(
-  model: TokenModel,
-  given: VerifyCase,
-  calls: Call[],
-  wrong: number,
-): string | null {
-  const now = new Date(0);
-  const options = { tools: given.tools, now, wholeContext: "always" } as const;
-  const reference = walk(model, given, options).calls;
-  if (calls.some(({ prompt }, index) => !Bun.deepEquals(prompt, reference[index]?.prompt))) {
-    return null;
+export function judge(model: TokenModel, call: PlayedCall, whole: Whole): string | null {
+  const { prompt, spans, fork } = call;
+  if (sameIds(prompt, whole.ids)) return null;
+  const { tokenizer } = model;
+  const shown = tokenizer.decode(prompt);
+  // As its tokenizer writes it, which may compose characters.
+  const wanted = tokenizer.decode(whole.ids);
+  const kept = spans.map((span) => ({ ...span, text: textOf(model, prompt, span) }));
+  if (shown === wanted) {
+    const other = new Map(placed(tokenizer.pieces(whole.ids)).map((piece) => [piece.at, piece]));
+    const isSampled = ({ start, end }: Piece) =>
+      start < (fork?.common ?? 0) ||
+      kept.some((span) => span.mask && span.start < end && start < span.end);
+    const wrong = placed(tokenizer.pieces(prompt)).find((piece) => {
+      const same = other.get(piece.at);
+      if (same?.text !== piece.text) return !isSampled(piece);
+      return !isSampled(piece) && !sameIds(idsOf(prompt, piece), idsOf(whole.ids, same));
+    });
+    if (!wrong) return "the same text, in other tokens that the model sampled";
+    return `${DIFFERS}in the tokens of ${JSON.stringify(wrong.text)}`;
   }
-  const { prompt, whole } = calls[wrong] as Call;
-  if (model.tokenizer.decode(prompt) === whole) {
-    return "the same text, in which the template's rendering joins tokens across a turn's border";
+  let at = 0;
+  for (const [index, span] of kept.entries()) {
+    if (span.mask) continue;
+    const isLast = index === kept.length - 1;
+    const found =
+      index === 0 ? 0 : isLast ? wanted.length - span.text.length : wanted.indexOf(span.text, at);
+    if (found < at || !wanted.startsWith(span.text, found)) {
+      return `${DIFFERS}${firstDifference(wanted, shown)}`;
+    }
+    const turn = kept[index - 1];
+    const lost = turn?.mask ? lostFrom(wanted.slice(at, found), turn.text, call) : null;
+    if (lost !== null) return `${DIFFERS}in what was sampled: ${lost} is not shown`;
+    at = found + span.text.length;
   }
-  for (const [index, earlier] of calls.slice(0, wrong).entries()) {
-    const seen = earlier.whole + earlier.sampled;
-    if (!whole.startsWith(seen)) return `call ${index} is ${firstDifference(seen, whole)}`;
-  }
-  return null;
+  return `what was sampled stays: ${firstDifference(wanted, shown)}`;
+}
+
+/** A part of a turn that the model wrote and the template leaves out. */
+function lostFrom(shown: string, sampled: string, { messages }: PlayedCall): string | null {
+  const said = messages.flatMap((message) => (message.role === "assistant" ? [message] : []));
+  const parts = said.flatMap((one) => [one.reasoning_content?.trim() ?? "", one.content.trim()]);
+  return (
+    parts.find((part) => part !== "" && sampled.includes(part) && !shown.includes(part)) ?? null
+  );
+}
+
+/** Each piece with the place of its text. */
+function placed(pieces: Piece[]): (Piece & { at: number })[] {
+  let next = 0;
+  return pieces.map((piece) => {
+    const at = next;
+    next += piece.text.length;
+    return { ...piece, at };
+  });
+}
+
+function textOf({ tokenizer }: TokenModel, prompt: number[], { start, end }: Span): string {
+  return tokenizer.decode(prompt.slice(start, end));
+}
+
+function idsOf(ids: number[], { start, end }: Piece): number[] {
+  return ids.slice(start, end);
+}
+
+function sameIds(a: number[], b: number[]): boolean {
+  return a.length === b.length && a.every((id, index) => id === b[index]);
 }

@@ -10,6 +10,15 @@ export type DumpOptions = {
   sortKeys: boolean;
 };
 
+/** What `json.dumps` does by itself, but for the letters beyond ASCII. */
+export const ONE_LINE: DumpOptions = {
+  ensureAscii: false,
+  indent: null,
+  itemSeparator: ", ",
+  keySeparator: ": ",
+  sortKeys: false,
+};
+
 /** `json.dumps(value, …)`. */
 export function dumps(value: Value, options: DumpOptions): string {
   const write = (item: Value, margin: string): string => {
