@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { ServiceError } from "../../src/errors.ts";
 import { loadTokenModel, type TokenModel } from "../../src/inference/tokens/token-model.ts";
 import { judge, type PlayedCall, playCase } from "../../src/inference/tokens/verify.ts";
+import type { VerifyCase } from "../../src/inference/tokens/verify-cases.ts";
 import { drawCase } from "../../src/inference/tokens/verify-draw.ts";
 import { Reference } from "./reference.ts";
 import { type FoundTemplate, makeFolder, templatesBelow } from "./templates.ts";
@@ -13,6 +14,8 @@ type Row = {
   standIn: boolean;
   /** Why its folder is not taken; null where it is. */
   refused: string | null;
+  /** Whether it shows tool calls; rollouts with tools are refused otherwise. */
+  showsCalls: boolean;
   conversations: number;
   prompts: number;
   equal: number;
@@ -48,6 +51,7 @@ try {
           sampled,
           forked,
           t: row.refusedByTemplate,
+          calls: row.showsCalls,
           silent: silent.length,
           loud: loud.length,
         }),
@@ -75,7 +79,15 @@ async function tried(found: FoundTemplate): Promise<Row> {
   const { name, text } = found;
   const folder = makeFolder(dir, npm as string, found);
   const row: Row = {
-    ...{ name, standIn: folder.standIn, refused: null, conversations: 0, prompts: 0, equal: 0 },
+    ...{
+      name,
+      standIn: folder.standIn,
+      refused: null,
+      showsCalls: true,
+      conversations: 0,
+      prompts: 0,
+      equal: 0,
+    },
     ...{ sampled: 0, forked: 0, refusedByTemplate: 0, forks: new Map(), silent: [], loud: [] },
   };
   const { special, tokenizer, added } = folder;
@@ -95,10 +107,28 @@ async function tried(found: FoundTemplate): Promise<Row> {
   return row;
 }
 
+/** Null where the template takes no conversation of that kind at all. */
+function shapeOf(model: TokenModel, { tools, variables }: VerifyCase) {
+  try {
+    return model.shape(tools, variables);
+  } catch (error) {
+    if (error instanceof ServiceError && error.code === "template_refused") return null;
+    throw error;
+  }
+}
+
 async function play(row: Row, model: TokenModel, seed: number): Promise<void> {
-  const given = drawCase(seed);
+  const drawn = drawCase(seed);
+  const showsCalls = shapeOf(model, drawn)?.shownCall !== null;
+  row.showsCalls &&= showsCalls;
+  const given = showsCalls ? drawn : drawCase(seed, false);
   row.conversations += 1;
-  const { form, shownCall } = model.shape(given.tools, given.variables);
+  const shape = shapeOf(model, given);
+  if (!shape) {
+    row.refusedByTemplate += 1;
+    return;
+  }
+  const { form } = shape;
   const calls: PlayedCall[] = [];
   let refusal: string | null = null;
   try {
@@ -128,10 +158,6 @@ async function play(row: Row, model: TokenModel, seed: number): Promise<void> {
     }
   }
   if (refusal === null) return;
-  if (shownCall === null && given.tools.length > 0) {
-    row.refusedByTemplate += 1;
-    return;
-  }
   // Only where Python refuses some prompt of the conversation too.
   const at = calls.length;
   const ends = given.messages.flatMap(({ role }, index) => (role === "assistant" ? [index] : []));

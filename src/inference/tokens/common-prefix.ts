@@ -30,6 +30,8 @@ const SHOWN_CHARS = 48;
 export function firstDifference(before: string, after: string): string {
   let at = 0;
   while (at < before.length && before[at] === after[at]) at += 1;
+  // Not within a character.
+  if (/[\udc00-\udfff]/.test(before.charAt(at))) at -= 1;
   const shown = (text: string) => JSON.stringify(text.slice(at, at + SHOWN_CHARS));
   const context = JSON.stringify(before.slice(Math.max(0, at - SHOWN_CHARS / 2), at));
   return `after ${context}: ${shown(before)} became ${shown(after)}`;

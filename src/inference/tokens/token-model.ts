@@ -29,6 +29,22 @@ export type TokenModel = {
 /** Rollouts of one task kind share tools; more kinds than this probe again, at a few ms each. */
 const MAX_SHAPES = 64;
 
+/** Some templates show calls only where there are tools, or take no conversation without. */
+const PROBE_TOOLS: ToolSchema[] = [
+  {
+    type: "function",
+    function: {
+      name: "probe",
+      description: "Probes.",
+      parameters: {
+        type: "object",
+        properties: { value: { type: "string", description: "Any." } },
+        required: ["value"],
+      },
+    },
+  },
+];
+
 type LoadOptions = {
   /** Which of several templates, by name. */
   template?: string;
@@ -40,8 +56,9 @@ export async function loadTokenModel(path: string, options: LoadOptions = {}): P
   const tokenizer = new Tokenizer(folder);
   const { template, calling } = folderTemplate(folder, options.template);
   const shape = shapesOf(template, tokenizer);
-  const { endOfTurn } = shape([], {});
-  const { shownCall } = shapesOf(calling, tokenizer)([], {});
+  const { shownCall, endOfTurn: endOfCalling } = shapesOf(calling, tokenizer)(PROBE_TOOLS, {});
+  // One that is made for tools alone, as that of Hermes, takes no conversation without.
+  const endOfTurn = calling === template ? endOfCalling : shape([], {}).endOfTurn;
   const dialect = chooseDialect(shownCall, calling.text, tokenizer.addedContents);
   const stopIds = stopIdsOf(tokenizer, dialect, [...folder.stopTokens, endOfTurn]);
   return { tokenizer, template, stopIds, dialect, shape, settle: async (work) => work() };

@@ -1,5 +1,6 @@
 import { BPE, Tokenizer as HfTokenizer } from "@huggingface/tokenizers";
 import { ServiceError } from "../../errors.ts";
+import { splitByteLevel } from "./byte-level-words.ts";
 import { type BpeModel, mergeFast } from "./byte-pair-merge.ts";
 import type { ModelFolder } from "./model-folder.ts";
 
@@ -21,7 +22,8 @@ export class Tokenizer {
   /** @throws ServiceError `model_folder_invalid` for a tokenizer of an unknown kind. */
   constructor(folder: ModelFolder) {
     try {
-      this.#inner = new HfTokenizer(folder.tokenizer, folder.config);
+      const pre_tokenizer = splitByteLevel(folder.tokenizer.pre_tokenizer);
+      this.#inner = new HfTokenizer({ ...folder.tokenizer, pre_tokenizer }, folder.config);
       if (this.#inner.model instanceof BPE) mergeFast(this.#inner.model as unknown as BpeModel);
     } catch (cause) {
       const message = `${folder.path}/tokenizer.json: ${(cause as Error).message}`;

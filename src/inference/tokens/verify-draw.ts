@@ -44,9 +44,9 @@ const CONTROL = [
 const NUMBERS = ["1e-07", "1.0", "0", "-3", "12345678901234567890", "2.50", "1E5", "-0.0", "1e400"];
 
 const PARAMETERS = [
-  '{"type": "object", "properties": {"command": {"type": "string", "description": "What to run."}, "timeout": {"type": "number", "default": 1.0, "minimum": 1e-07}}, "required": ["command"]}',
-  '{"type": "object", "properties": {"items": {"type": "array", "items": {"type": "string"}}, "keys": {"type": "object", "properties": {"10": {"type": "integer", "maximum": 12345678901234567890}, "2": {"type": "string"}}}}}',
-  '{"type": "object", "properties": {"path": {"type": "string", "enum": ["a", "b\\n"]}, "values": {"type": "boolean"}, "get": {"type": "number", "enum": [1, 2.0, 1e5]}}, "required": []}',
+  '{"type": "object", "properties": {"command": {"type": "string", "description": "What to run."}, "timeout": {"type": "number", "description": "In seconds.", "default": 1.0, "minimum": 1e-07}}, "required": ["command"]}',
+  '{"type": "object", "properties": {"items": {"type": "array", "description": "Some.", "items": {"type": "string"}}, "keys": {"type": "object", "description": "Of them.", "properties": {"10": {"type": "integer", "description": "One.", "maximum": 12345678901234567890}, "2": {"type": "string", "description": "Two."}}}}}',
+  '{"type": "object", "properties": {"path": {"type": "string", "description": "Which.", "enum": ["a", "b\\n"]}, "values": {"type": "boolean", "description": "Whether."}, "get": {"type": "number", "description": "How many.", "enum": [1, 2.0, 1e5]}}, "required": []}',
 ];
 
 const TOOLS: ToolSchema[] = ["execute_bash", "find_files", "edit"].map((name, at) => ({
@@ -63,7 +63,7 @@ const TOOLS: ToolSchema[] = ["execute_bash", "find_files", "edit"].map((name, at
  * reasoning, results with anything in them; and what the model samples, which is what the template would show, the
  * same in other tokens, or the same said otherwise.
  */
-export function drawCase(seed: number): VerifyCase {
+export function drawCase(seed: number, withTools = true): VerifyCase {
   const random = randomOf(seed);
   const chance = (share: number) => random() < share;
   const text = (extra: readonly string[] = []) => {
@@ -72,9 +72,9 @@ export function drawCase(seed: number): VerifyCase {
     );
     return `w${Math.floor(random() * 1e9)} ${words.join(" ")} z`;
   };
-  const hasTools = chance(0.85);
+  const hasTools = chance(0.85) && withTools;
   const messages: Message[] = chance(0.5) ? [{ role: "system", content: text() }] : [];
-  const turns = 1 + Math.floor(random() ** 2 * 30);
+  const turns = 1 + Math.floor(random() ** 3 * 30);
   const thinks = chance(0.5);
   let calls = 0;
   messages.push({ role: "user", content: text() });
