@@ -16,9 +16,14 @@ export type Accept = (request: RolloutRequest, route?: EngineRoute) => Submissio
 /**
  * Turns a checked request into a job: finds its task kind, checks the row, fills in limits and id.
  *
+ * @param whyNone why there are no sandboxes, with driver=none
  * @throws ServiceError `unknown_task_kind`, `invalid_field`
  */
-export function acceptWith(config: Config, checkCallback: (url: string) => void): Accept {
+export function acceptWith(
+  config: Config,
+  checkCallback: (url: string) => void,
+  whyNone = "it was started with --driver none",
+): Accept {
   const settings = taskSettings(config);
   // One after the other mostly asks for the same.
   let last: { request: RolloutRequest; route: EngineRoute | undefined; terms: TermsOfJob } | null;
@@ -37,6 +42,11 @@ export function acceptWith(config: Config, checkCallback: (url: string) => void)
     if (golden) kind.golden?.(parsed, golden);
     checkRowImage(plan.image);
     mcpServersFor(kind.name, instance, agent?.mcp_servers, settings);
+    if (usesSandbox(plan) && config.driver === "none") {
+      const message = `a ${kind.name} rollout needs a sandbox, and the server has none: ${whyNone}`;
+      const mend = "start the server with Apptainer or bubblewrap; `rolloutd doctor` tells more";
+      throw new ServiceError("invalid_field", message, { field: "instance", mend });
+    }
     if (usesSandbox(plan) && !image && !plan.image && !config.image) {
       const mend =
         "set `image` in the rollout, or --image IMAGE (after `source .tools/env`, ROLLOUTD_IMAGE is the base image)";

@@ -1,3 +1,4 @@
+import { statSync } from "node:fs";
 import { type ErrorBody, fromErrorBody, ServiceError } from "../errors.ts";
 import type { BatchView } from "../protocol/batch-view.ts";
 import type { GroupView } from "../protocol/group-view.ts";
@@ -28,13 +29,10 @@ export class ApiClient {
 
   /** @param server `http://host:port`, or the path of a Unix socket @throws UsageError */
   constructor(server: string) {
+    const { url, unix } = serverAddress(server);
     this.#shown = server;
-    this.#unix = /^https?:/.test(server) ? undefined : server;
-    this.#base = this.#unix ? "http://localhost" : server.replace(/\/+$/, "");
-    if (URL.canParse(this.#base)) return;
-    throw new UsageError(
-      `--server takes http://HOST:PORT or the path of a socket, not "${server}"`,
-    );
+    this.#unix = unix;
+    this.#base = url;
   }
 
   submit(rollouts: unknown[], query: Query = {}): Promise<{ rollouts: RolloutView[] }> {
@@ -144,6 +142,25 @@ export class ApiClient {
       throw new ServiceError("server_unreachable", message, { mend, cause: error });
     }
   }
+}
+
+/**
+ * A server as a person names it: `http://host:port`, or the path of a Unix socket.
+ * @throws UsageError
+ */
+export function serverAddress(server: string): { url: string; unix: string | undefined } {
+  const refuse = (why: string) =>
+    new UsageError(
+      `--server takes http://HOST:PORT or the path of a socket, not "${server}"${why}`,
+    );
+  if (/^https?:\/\//i.test(server) && URL.canParse(server)) {
+    return { url: server.replace(/\/+$/, ""), unix: undefined };
+  }
+  if (/^[\w.-]+:\d+\/?$/.test(server)) throw refuse(` (did you mean http://${server}?)`);
+  if (server === "" || /^[a-z+]+:/i.test(server)) throw refuse("");
+  const there = statSync(server, { throwIfNoEntry: false });
+  if (there && !there.isSocket()) throw refuse(", which is no socket");
+  return { url: "http://localhost", unix: server };
 }
 
 function parse(text: string): unknown {

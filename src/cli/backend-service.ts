@@ -9,13 +9,53 @@ import type { BackendRegistry } from "../inference/registry.ts";
 import { readModelFolder } from "../inference/tokens/model-folder.ts";
 import type { Clock } from "../lib/clock.ts";
 import { NETWORKS, type Network } from "../lib/network.ts";
-import type { Backends, BackendView } from "../server/parts.ts";
+import type { AddBackend, Backends, BackendView } from "../server/parts.ts";
 import type { Store } from "../store/store.ts";
 import type { Log } from "../telemetry/log.ts";
 import { requireNetwork } from "./backend-network.ts";
 import { viewOfBackend, viewOfDecision } from "./backend-view.ts";
 
 const PROBE_TIMEOUT_MS = 10_000;
+
+/** An inference server that has answered, with all that is needed to call it. */
+export type ExaminedBackend = {
+  request: AddBackend;
+  id: string;
+  url: string;
+  key: { apiKey?: string };
+  folder: { modelDir?: string };
+  probed: { model: string; profile: EngineProfile };
+};
+
+/**
+ * Finds out what an inference server is, and whether its model's folder and key are there; nothing is kept.
+ *
+ * @param env what a backend's key may be taken from
+ * @throws ServiceError `invalid_field`, `address_forbidden`, `model_folder_invalid`, `engine_*`
+ */
+export async function examineBackend(
+  request: AddBackend,
+  env: Record<string, string | undefined>,
+  networks: readonly Network[],
+  signal: AbortSignal,
+): Promise<ExaminedBackend> {
+  const { model, api_key_env, model_dir, engine = "auto" } = request;
+  const url = request.url.replace(/\/+$/, "");
+  if (!URL.canParse(url)) throw noUrl(request.url);
+  await requireNetwork(new URL(url), networks, "url");
+  const key = keyFrom(env, api_key_env ?? null);
+  const named = model === undefined ? {} : { model };
+  const id = backendId(url);
+  const how = { engine, timeoutMs: PROBE_TIMEOUT_MS, signal };
+  const folder = model_dir === undefined ? {} : { modelDir: resolve(model_dir) };
+  if (folder.modelDir) await readModelFolder(folder.modelDir);
+  const probed = await probeBackend(url, { id, networks, ...named, ...key, ...how }).catch(
+    (error) => {
+      throw withMend(error);
+    },
+  );
+  return { request, id, url, key, folder, probed };
+}
 
 /** Keeps the registry and the table of inference servers the same; starts with what the table has. */
 export function createBackends(
@@ -28,7 +68,7 @@ export function createBackends(
   /** Somebody may go on now, or elsewhere. */
   changed: () => void = () => {},
   networks: readonly Network[] = NETWORKS,
-): Backends {
+): Backends & { admit(examined: ExaminedBackend): BackendView } {
   for (const row of store.backends.list()) {
     const { id, url, model, api_key_env, profile, model_dir, leaving, routed } = row;
     if (routed) registry.add({ id, url, networks, model, routed: true });
@@ -48,53 +88,37 @@ export function createBackends(
     if (!entry) throw new ServiceError("not_found", `backend "${id}" was removed meanwhile`);
     return viewOfBackend(entry);
   };
+  const admit = ({ request, id, url, key, folder, probed }: ExaminedBackend): BackendView => {
+    const row = { id, url, model: probed.model, api_key_env: request.api_key_env ?? null };
+    const backend = { id, url, networks, ...probed, ...key, ...folder };
+    refuseAnother(registry, backend);
+    const profile = JSON.stringify(probed.profile);
+    const saved = {
+      ...row,
+      added_ms: clock.nowMs(),
+      profile,
+      model_dir: folder.modelDir ?? null,
+      leaving: null,
+      routed: 0,
+    };
+    store.transaction(() => store.backends.save(saved));
+    registry.add(backend);
+    changed();
+    const { rung, passed_over } = probed.profile;
+    if (folder.modelDir && (rung === "chat" || rung === "chat_ids")) {
+      const what =
+        "a backend takes no token ids, so its rollouts are by text, whatever its model folder";
+      log.warn(what, { backend: id, passed_over });
+    }
+    return view(id);
+  };
   return {
     list: () => registry.list().map(viewOfBackend),
     decisions: (limit, id) => registry.decisions.last(limit, id).map(viewOfDecision),
-    async add({ url: given, model, api_key_env, model_dir, engine = "auto" }, signal) {
-      const url = given.replace(/\/+$/, "");
-      if (!URL.canParse(url)) throw noUrl(given);
-      await requireNetwork(new URL(url), networks, "url");
-      const key = keyFrom(env, api_key_env ?? null);
-      const named = model === undefined ? {} : { model };
-      const id = backendId(url);
-      const options = {
-        id,
-        networks,
-        ...named,
-        ...key,
-        engine,
-        timeoutMs: PROBE_TIMEOUT_MS,
-        signal,
-      };
-      const folder = model_dir === undefined ? {} : { modelDir: resolve(model_dir) };
-      if (folder.modelDir) await readModelFolder(folder.modelDir);
-      const probed = await probeBackend(url, options).catch((error) => {
-        throw withMend(error);
-      });
-      const row = { id, url, model: probed.model, api_key_env: api_key_env ?? null };
-      const backend = { id, url, networks, ...probed, ...key, ...folder };
-      refuseAnother(registry, backend);
-      const profile = JSON.stringify(probed.profile);
-      const saved = {
-        ...row,
-        added_ms: clock.nowMs(),
-        profile,
-        model_dir: folder.modelDir ?? null,
-        leaving: null,
-        routed: 0,
-      };
-      store.transaction(() => store.backends.save(saved));
-      registry.add(backend);
-      changed();
-      const { rung, passed_over } = probed.profile;
-      if (folder.modelDir && (rung === "chat" || rung === "chat_ids")) {
-        const what =
-          "a backend takes no token ids, so its rollouts are by text, whatever its model folder";
-        log.warn(what, { backend: id, passed_over });
-      }
-      return view(id);
+    async add(request, signal) {
+      return admit(await examineBackend(request, env, networks, signal));
     },
+    admit,
     remove(id, trajectories) {
       if (!registry.remove(id, trajectories)) return false;
       store.transaction(() => store.backends.delete(id));

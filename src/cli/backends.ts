@@ -1,8 +1,17 @@
 import { resolve } from "node:path";
+import { httpUrl } from "../config/setting.ts";
+import { SETTINGS } from "../config/settings.ts";
 import type { BackendView, DecisionView } from "../server/parts.ts";
 import { clientFor, SERVER_HELP } from "./api-client.ts";
 import { type Command, EXIT } from "./command.ts";
-import { parseFlags, refuseExtra, UsageError, unknownAction } from "./flags.ts";
+import {
+  actionOf,
+  parseFlags,
+  refuseExtra,
+  refuseForeign,
+  UsageError,
+  wholeNumber,
+} from "./flags.ts";
 import { formatTable } from "./table.ts";
 
 export const backendsCommand: Command = {
@@ -29,29 +38,29 @@ with --move go on elsewhere from their next turn. decisions shows why each rollo
 ${SERVER_HELP}  --json            JSON instead of a table
 `,
   async run(argv) {
-    const { values, positionals } = parseFlags(argv, {
-      server: { type: "string" },
-      json: { type: "boolean" },
-      model: { type: "string" },
-      "model-dir": { type: "string" },
-      "api-key-env": { type: "string" },
-      engine: { type: "string" },
-      move: { type: "boolean" },
-      limit: { type: "string" },
-    });
-    const [action, target] = positionals;
-    refuseExtra(positionals, 2);
+    const { values, positionals } = parseFlags(argv, BACKENDS_FLAGS);
+    const [name, target] = positionals;
+    const action = actionOf(name, BACKENDS_USES.actions);
+    refuseForeign(values, action, BACKENDS_USES);
+    refuseExtra(positionals, action === "list" || action === "decisions" ? 1 : 2);
     const client = clientFor(values.server);
     const leaving = { trajectories: values.move ? "move" : "finish" };
     const print = (backends: BackendView[]) => {
       process.stdout.write(values.json ? `${JSON.stringify(backends)}\n` : table(backends));
     };
+    const say = (what: object) => values.json && process.stdout.write(`${JSON.stringify(what)}\n`);
     switch (action) {
       case "list":
         print((await client.backends()).backends);
         return EXIT.done;
       case "add": {
         if (!target) throw new UsageError("add takes the URL of an inference server");
+        if (!httpUrl.safeParse(target).success) {
+          throw new UsageError(`add takes an http: or https: URL with /v1, not "${target}"`);
+        }
+        if (values.engine !== undefined && !ENGINES.safeParse(values.engine).success) {
+          throw new UsageError(`--engine is one of ${ENGINES.options.join(", ")}`);
+        }
         const { model, "api-key-env": api_key_env, "model-dir": folder, engine } = values;
         const model_dir = folder === undefined ? undefined : resolve(folder);
         print([await client.addBackend({ url: target, model, model_dir, api_key_env, engine })]);
@@ -59,22 +68,46 @@ ${SERVER_HELP}  --json            JSON instead of a table
       }
       case "remove":
         if (!target) throw new UsageError("remove takes the id of a backend");
-        await client.removeBackend(target, leaving);
+        say(await client.removeBackend(target, leaving));
         return EXIT.done;
       case "drain":
         if (!target) throw new UsageError("drain takes the id of a backend");
-        await client.drainBackend(target, leaving);
+        say(await client.drainBackend(target, leaving));
         return EXIT.done;
       case "decisions": {
-        const { decisions } = await client.decisions({ limit: values.limit });
+        const { limit: given } = values;
+        const limit = given === undefined ? given : wholeNumber("--limit", given, 1, 512);
+        const { decisions } = await client.decisions({ limit });
         process.stdout.write(values.json ? `${JSON.stringify(decisions)}\n` : explain(decisions));
         return EXIT.done;
       }
-      default:
-        throw unknownAction(action, ["list", "add", "drain", "remove", "decisions"]);
     }
   },
 };
+
+const ENGINES = SETTINGS.engine.schema;
+
+export const BACKENDS_FLAGS = {
+  server: { type: "string" },
+  json: { type: "boolean" },
+  model: { type: "string" },
+  "model-dir": { type: "string" },
+  "api-key-env": { type: "string" },
+  engine: { type: "string" },
+  move: { type: "boolean" },
+  limit: { type: "string" },
+} as const;
+
+export const BACKENDS_USES = {
+  common: ["server", "json"],
+  actions: {
+    list: [],
+    add: ["model", "model-dir", "api-key-env", "engine"],
+    drain: ["move"],
+    remove: ["move"],
+    decisions: ["limit"],
+  },
+} as const;
 
 function table(backends: BackendView[]): string {
   if (backends.length === 0) return "no backends\n";

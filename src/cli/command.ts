@@ -22,4 +22,7 @@ export const EXIT = {
   damaged: 74,
   /** The service stopped with work that its next start goes on with. */
   cut: 75,
+  /** Ctrl-C, and SIGTERM, ended a command before its work was done. */
+  interrupted: 130,
+  terminated: 143,
 } as const;

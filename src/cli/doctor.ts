@@ -1,7 +1,7 @@
 import { statfsSync } from "node:fs";
 import { join } from "node:path";
-import type { Config } from "../config/settings.ts";
-import { ServiceError } from "../errors.ts";
+import { type Config, flagOf, type SettingName } from "../config/settings.ts";
+import type { ServiceError } from "../errors.ts";
 import { probeBackend } from "../inference/probe.ts";
 import { installAssets } from "../sandbox/assets.ts";
 import { attachSandbox } from "../sandbox/attach.ts";
@@ -9,13 +9,16 @@ import { emptyImage } from "../sandbox/best-level.ts";
 import { createDriver } from "../sandbox/driver.ts";
 import { endSandbox } from "../sandbox/end.ts";
 import { Images } from "../sandbox/images/images.ts";
+import { askProgram } from "../sandbox/programs.ts";
 import { whyNoSifMount } from "../sandbox/sif-mount.ts";
 import { whyNoFuseMount, whyNoStage } from "../sandbox/stage.ts";
 import { prepareFolder } from "../store/database.ts";
 import { type Command, EXIT } from "./command.ts";
 import { examineNode, type Tried, thisNode } from "./doctor-node.ts";
 import type { Finding } from "./finding.ts";
-import { parseFlags, refuseExtra } from "./flags.ts";
+import { parseFlags, refuseExtra, refuseIdle, UsageError } from "./flags.ts";
+import { idleSettings } from "./idle-settings.ts";
+import { CHECKS, look, requireDriver } from "./preflight.ts";
 import { configFrom, settingFlags } from "./settings.ts";
 import { formatTable } from "./table.ts";
 import { workerSettings } from "./worker-settings.ts";
@@ -40,7 +43,9 @@ and --driver.
       json: { type: "boolean" },
     });
     refuseExtra(positionals, 0);
-    const findings = await examine(configFrom(values));
+    const config = configFrom(values);
+    refuseIdle(values, idleSettings(config));
+    const findings = await examine(config);
     if (values.json) for (const finding of findings) console.log(JSON.stringify(finding));
     else process.stdout.write(report(findings));
     return findings.some(({ status }) => status === "missing") ? EXIT.failed : EXIT.done;
@@ -52,9 +57,10 @@ async function examine(config: Config): Promise<Finding[]> {
     dataFolder(config.data_dir),
     ...examineNode(thisNode(await tried(config)), config),
     await program(config),
+    ...(await named(config)),
   ];
   const blocked = findings.some(({ status }) => status === "missing");
-  if (!blocked) findings.push(await oneSandbox(config));
+  if (!blocked && config.driver !== "none") findings.push(await oneSandbox(config));
   if (config.backend) findings.push(await backend(config, config.backend));
   return findings;
 }
@@ -85,22 +91,45 @@ function dataFolder(dataDir: string): Finding {
 }
 
 async function program(config: Config): Promise<Finding> {
-  const check = config.driver === "bubblewrap" ? "bubblewrap" : "Apptainer";
+  const { driver } = config;
+  if (driver === "none") {
+    const detail = "none: rollouts that need a sandbox are refused";
+    return {
+      check: "driver",
+      status: "note",
+      detail,
+      mend: "leave --driver none out to have them",
+    };
+  }
+  const check = driver === "bubblewrap" ? "bubblewrap" : "Apptainer";
   const mend =
     check === "bubblewrap"
       ? "install bubblewrap 0.8 or newer, or name it with --bwrap"
       : "install Apptainer or Singularity CE, or name it with --apptainer; with bubblewrap alone: --driver bubblewrap";
   try {
+    await requireDriver(config);
     const { apptainer, bwrap } = workerSettings(config);
-    const path = Bun.which(check === "bubblewrap" ? bwrap : apptainer);
-    if (path === null) return { check, status: "missing", detail: "not on PATH", mend };
-    const version = Bun.spawn([path, "--version"], { stdout: "pipe", stderr: "ignore" });
-    const text = (await new Response(version.stdout).text()).trim();
-    if ((await version.exited) === 0) return { check, status: "ok", detail: `${text} at ${path}` };
-    return { check, status: "missing", detail: `${path} does not run`, mend };
+    const named = { name: check === "bubblewrap" ? bwrap : apptainer, mend };
+    const { path, output } = await askProgram(named, ["--version"]);
+    return { check, status: "ok", detail: `${output.trim()} at ${path}` };
   } catch (error) {
     return { ...problem(check, error), mend };
   }
+}
+
+/** What settings name besides, and is not there. That a port is taken may be our own service's doing. */
+async function named(config: Config): Promise<Finding[]> {
+  const own: SettingName[] = ["host", "data_dir", "image_cache", "driver", "apptainer", "bwrap"];
+  const findings: Finding[] = [];
+  for (const name of Object.keys(CHECKS) as SettingName[]) {
+    if (own.includes(name)) continue;
+    try {
+      await look(name, config, process.env);
+    } catch (error) {
+      findings.push(problem(flagOf(name), error));
+    }
+  }
+  return findings;
 }
 
 /** The only proof that counts: start one, run a command in it, end it. */
@@ -166,8 +195,9 @@ async function backend(config: Config, url: string): Promise<Finding> {
 }
 
 function problem(check: string, error: unknown): Finding {
-  if (!(error instanceof ServiceError)) throw error;
-  const { message, mend } = error;
+  const { message, mend, code } = error as ServiceError;
+  // Neither ours nor the operating system's: then it is a bug.
+  if (code === undefined && !(error instanceof UsageError)) throw error;
   return { check, status: "missing", detail: message, ...(mend ? { mend } : {}) };
 }
 

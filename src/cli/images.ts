@@ -8,13 +8,22 @@ import {
 } from "../sandbox/images/catalogue.ts";
 import { Images } from "../sandbox/images/images.ts";
 import { type Command, EXIT } from "./command.ts";
-import { parseFlags, refuseExtra, UsageError, unknownAction, wholeNumber } from "./flags.ts";
+import {
+  actionOf,
+  parseFlags,
+  refuseExtra,
+  refuseForeign,
+  refuseIdle,
+  UsageError,
+  wholeNumber,
+} from "./flags.ts";
 import { imageArgument } from "./image-argument.ts";
 import { configFrom } from "./settings.ts";
+import { exitOf, onStop, type Stop } from "./signals.ts";
 import { formatTable } from "./table.ts";
 import { imageSettings } from "./worker-settings.ts";
 
-const FLAGS = {
+export const IMAGES_FLAGS = {
   config: { type: "string" },
   "image-cache": { type: "string" },
   "image-cache-bytes": { type: "string" },
@@ -53,21 +62,34 @@ image and --image of the server are a NAME or a REF; what is not in the cache is
   --json          JSON instead of a table
 `,
   async run(argv) {
-    const { values, positionals } = parseFlags(argv, FLAGS);
-    const [action, ...targets] = positionals;
-    const act = action === undefined ? undefined : ACTIONS[action];
-    if (!act) throw unknownAction(action, Object.keys(ACTIONS));
+    const { values, positionals } = parseFlags(argv, IMAGES_FLAGS);
+    const [name, ...targets] = positionals;
+    const action = actionOf(name, ACTIONS);
+    refuseForeign(values, action, IMAGES_USES);
+    const both = { flags: ["to"], when: values.all === true, why: "does not go with --all" };
+    refuseIdle(values, [both]);
+    const act = ACTIONS[action];
     const config = configFrom({ ...values, name: undefined });
     const images = new Images(imageSettings(config));
-    const interrupted = abortedBySignal();
-    return await act({
-      images,
-      targets,
-      name: values.name,
-      maxBytes: values.all ? 0 : wholeNumber("--to", values.to ?? `${config.image_cache_bytes}`),
-      json: values.json === true,
-      signal: interrupted,
+    const maxBytes = values.all
+      ? 0
+      : wholeNumber("--to", values.to ?? `${config.image_cache_bytes}`);
+    const json = values.json === true;
+    // Ctrl-C ends what is being unpacked, and leaves nothing of it.
+    const controller = new AbortController();
+    let stopped: Stop | null = null;
+    using _listening = onStop((signal) => {
+      stopped ??= signal;
+      controller.abort(new ServiceError("cancelled", `ended by ${signal}`));
     });
+    try {
+      const { signal } = controller;
+      return await act({ images, targets, name: values.name, maxBytes, json, signal });
+    } catch (error) {
+      if (stopped === null) throw error;
+      process.stderr.write(`rolloutd images: ended by ${stopped}\n`);
+      return exitOf(stopped);
+    }
   },
 };
 
@@ -80,7 +102,21 @@ type Request = {
   signal: AbortSignal;
 };
 
-const ACTIONS: Record<string, (request: Request) => Promise<number>> = {
+export const IMAGES_USES = {
+  /** How the cache is found and kept is as for `serve`. */
+  common: ["config", "image-cache", "image-cache-bytes", "apptainer", "json"],
+  actions: {
+    list: [],
+    add: ["name"],
+    prune: ["to", "all"],
+    remove: [],
+    verify: [],
+  },
+} as const;
+
+type Action = (request: Request) => Promise<number>;
+
+const ACTIONS: Record<keyof typeof IMAGES_USES.actions, Action> = {
   async list({ images, targets, json }) {
     refuseExtra(targets, 0);
     print(listImages(images.cache), json);
@@ -130,15 +166,6 @@ const ACTIONS: Record<string, (request: Request) => Promise<number>> = {
     return damaged.length === 0 ? EXIT.done : EXIT.failed;
   },
 };
-
-/** Ctrl-C ends what is being unpacked, and leaves nothing of it. */
-function abortedBySignal(): AbortSignal {
-  const controller = new AbortController();
-  const abort = (signal: string) =>
-    controller.abort(new ServiceError("cancelled", `ended by ${signal}`));
-  for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => abort(signal));
-  return controller.signal;
-}
 
 function print(views: ImageView[], json: boolean): void {
   process.stdout.write(json ? `${JSON.stringify(views)}\n` : table(views));

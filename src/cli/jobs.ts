@@ -1,7 +1,16 @@
 import type { RolloutView } from "../protocol/view.ts";
 import { type ApiClient, clientFor, SERVER_HELP } from "./api-client.ts";
 import { type Command, EXIT } from "./command.ts";
-import { parseFlags, refuseExtra, UsageError, unknownAction, wholeNumber } from "./flags.ts";
+import {
+  actionOf,
+  type Idle,
+  parseFlags,
+  refuseExtra,
+  refuseForeign,
+  refuseIdle,
+  UsageError,
+  wholeNumber,
+} from "./flags.ts";
 import { inTurn } from "./in-turn.ts";
 import { formatTable, seconds } from "./table.ts";
 import { watchService } from "./watch-service.ts";
@@ -29,17 +38,11 @@ export const jobsCommand: Command = {
 ${SERVER_HELP}  --json            JSON instead of a table
 `,
   async run(argv) {
-    const { values, positionals } = parseFlags(argv, {
-      server: { type: "string" },
-      json: { type: "boolean" },
-      state: { type: "string" },
-      label: { type: "string" },
-      kind: { type: "string" },
-      limit: { type: "string", default: "50" },
-      after: { type: "string", default: "0" },
-      trajectory: { type: "boolean" },
-    });
-    const [action, ...ids] = positionals;
+    const { values, positionals } = parseFlags(argv, JOBS_FLAGS);
+    const [name, ...ids] = positionals;
+    const action = actionOf(name, JOBS_USES.actions);
+    refuseForeign(values, action, JOBS_USES);
+    refuseIdle(values, idleFlags(values, action, ids));
     const { state, label, kind } = values;
     const client = clientFor(values.server);
     const print = (views: RolloutView[]) => {
@@ -48,8 +51,8 @@ ${SERVER_HELP}  --json            JSON instead of a table
     switch (action) {
       case "list": {
         refuseExtra(ids, 0);
-        const limit = wholeNumber("--limit", values.limit, 1);
-        const after = wholeNumber("--after", values.after);
+        const limit = wholeNumber("--limit", values.limit ?? "50", 1);
+        const after = wholeNumber("--after", values.after ?? "0");
         const page = await client.list({ limit, after, state, label, kind });
         print(page.rollouts);
         if (page.rollouts.length === limit) {
@@ -65,8 +68,7 @@ ${SERVER_HELP}  --json            JSON instead of a table
       }
       case "watch": {
         if (ids.length === 0) {
-          await watchService(client);
-          return EXIT.done;
+          return await watchService(client);
         }
         const view = await watch(client, single(ids));
         print([view]);
@@ -92,11 +94,53 @@ ${SERVER_HELP}  --json            JSON instead of a table
         print(views);
         return views.every(({ state }) => state === "succeeded") ? EXIT.done : EXIT.failed;
       }
-      default:
-        throw unknownAction(action, ["list", "get", "watch", "cancel", "rescore"]);
     }
   },
 };
+
+export const JOBS_FLAGS = {
+  server: { type: "string" },
+  json: { type: "boolean" },
+  state: { type: "string" },
+  label: { type: "string" },
+  kind: { type: "string" },
+  limit: { type: "string" },
+  after: { type: "string" },
+  trajectory: { type: "boolean" },
+} as const;
+
+export const JOBS_USES = {
+  common: ["server", "json"],
+  actions: {
+    list: ["state", "label", "kind", "limit", "after"],
+    get: ["trajectory"],
+    watch: [],
+    cancel: ["label", "state", "kind"],
+    rescore: [],
+  },
+} as const;
+
+type Values = ReturnType<typeof parseFlags<typeof JOBS_FLAGS>>["values"];
+
+function idleFlags(values: Values, action: string, ids: string[]): Idle[] {
+  return [
+    {
+      flags: ["state", "kind"],
+      when: action === "cancel" && values.label === undefined,
+      why: "goes with --label NAME:VALUE",
+    },
+    {
+      flags: ["label"],
+      when: action === "cancel" && ids.length > 0,
+      why: "cancels all that have the label: leave the ids out, or --label",
+    },
+    {
+      flags: ["json"],
+      when: action === "watch" && ids.length === 0,
+      why: "needs an id: a service is watched as text",
+    },
+  ];
+}
 
 function single(ids: string[]): string {
   const [id] = ids;

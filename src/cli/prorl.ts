@@ -10,6 +10,19 @@ const NUMBERS = {
   "max-eval-workers": "eval-slots",
 } as const;
 
+export const PRORL_FLAGS = {
+  host: { type: "string", default: "127.0.0.1" },
+  port: { type: "string", default: "8006" },
+  "max-init-workers": { type: "string", default: "64" },
+  "max-run-workers": { type: "string", default: "64" },
+  "max-eval-workers": { type: "string" },
+  timeout: { type: "string", default: "300" },
+  "allow-skip-eval": { type: "string" },
+  "reward-server-ip": { type: "string", multiple: true },
+  "use-thread-based-server": { type: "boolean" },
+  json: { type: "boolean" },
+} as const;
+
 /**
  * The command line of ProRL-Agent-Server, so that scripts that start it can start this instead. What it has no
  * word for is a setting of the environment or of a file, as for `serve`.
@@ -35,22 +48,15 @@ As \`rolloutd serve\`, by the flags of ProRL-Agent-Server's start_server.py:
 Every setting of \`rolloutd serve\` can be given by its environment variable or in the file of ROLLOUTD_CONFIG.
 `,
   async run(argv, context) {
-    const { values, positionals } = parseFlags(argv, {
-      host: { type: "string", default: "127.0.0.1" },
-      port: { type: "string", default: "8006" },
-      "max-init-workers": { type: "string", default: "64" },
-      "max-run-workers": { type: "string", default: "64" },
-      "max-eval-workers": { type: "string" },
-      timeout: { type: "string", default: "300" },
-      "allow-skip-eval": { type: "string" },
-      "reward-server-ip": { type: "string", multiple: true, default: [] },
-      "use-thread-based-server": { type: "boolean" },
-      json: { type: "boolean" },
-    });
+    const { values, positionals } = parseFlags(argv, PRORL_FLAGS);
     // Upstream takes several addresses behind one flag.
-    const rewardServers = values["reward-server-ip"];
-    if (rewardServers.length > 0) rewardServers.push(...positionals);
-    else refuseExtra(positionals, 0);
+    const given = values["reward-server-ip"];
+    if (given === undefined) refuseExtra(positionals, 0);
+    const rewardServers = given === undefined ? [] : [...given, ...positionals];
+    const bad = rewardServers.find(
+      (ip) => !/^[A-Za-z0-9:][\w.:-]*$/.test(ip) || !URL.canParse(urlOf(ip)),
+    );
+    if (bad !== undefined) throw new UsageError(`--reward-server-ip takes addresses, not "${bad}"`);
     const skip = values["allow-skip-eval"];
     if (skip !== undefined && !/^(true|false)$/i.test(skip)) {
       throw new UsageError(`--allow-skip-eval takes true or false, not "${skip}"`);

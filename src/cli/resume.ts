@@ -1,61 +1,86 @@
-import { createReadStream, existsSync, renameSync, rmSync } from "node:fs";
-import { createInterface } from "node:readline";
-import { ServiceError } from "../errors.ts";
-import { ResultFile } from "./result-file.ts";
-import type { EndedRollout, PlannedRollout, RolloutResult } from "./run-collect.ts";
+import type { Span } from "./file-spans.ts";
+import { UsageError } from "./flags.ts";
+import { type MadeWith, requireSame } from "./made-with.ts";
+import type { PastResult, PastResults } from "./past-results.ts";
+import type { PlacedRow } from "./rows.ts";
+import type { EndedRollout, PlannedRollout } from "./run-collect.ts";
 
-type Resumed = {
-  /** Results that stand. */
+export type Resumed = {
+  /** Results that stand, of what is asked for now. */
   kept: EndedRollout[];
   /** What is still to be run. */
   rest: PlannedRollout[];
+  /** Where results are that this run's stand for, by `placeOf`. */
+  replaced: Map<string, Span[]>;
 };
 
 /**
- * What an earlier run left in its file of results: those of the same row and sample stand that have a reward, or failed
- * by the policy's own doing. The file then holds them alone, without a line that a kill has torn.
+ * What an earlier run's results leave to do: those of the same row and sample stand that have a reward, or failed by the
+ * policy's own doing. Results that are not asked for now have no part in it, and stay in the file.
  *
- * @throws ServiceError `invalid_field` where there is no such file
+ * @param past null: nothing
+ * @throws UsageError where the file's results are of other rows, or were made otherwise
  */
-export async function resume(path: string, planned: PlannedRollout[]): Promise<Resumed> {
-  if (!existsSync(path)) {
-    const mend = "name the results of an earlier run, or leave --resume out";
-    throw new ServiceError("invalid_field", `there is no file ${path} to go on with`, { mend });
-  }
+export function resume(
+  path: string,
+  past: PastResults | null,
+  planned: PlannedRollout[],
+  { rows, terms }: { rows: PlacedRow[]; terms: MadeWith },
+): Resumed {
   const open = new Map(planned.map((rollout) => [placeOf(rollout), rollout]));
   const kept: EndedRollout[] = [];
-  const fresh = `${path}.resumed`;
-  try {
-    const file = new ResultFile(fresh, false);
-    for await (const line of createInterface({ input: createReadStream(path) })) {
-      const result = parse(line);
-      if (!result || !stands(result)) continue;
-      const { trajectory: _, ...ended } = result;
-      const rollout = open.get(placeOf(result));
-      if (!rollout || !Bun.deepEquals(rollout.request.instance, result.instance)) continue;
-      open.delete(placeOf(result));
-      kept.push(ended);
-      file.add(result);
+  const replaced = new Map<string, Span[]>();
+  for (const result of past?.results ?? []) {
+    requireSame(madeWithOf(result), terms, `line ${result.line} of --resume ${path}`);
+    const row = rows[result.ended.row];
+    if (row) requireSameRow(path, result, row);
+    const place = placeOf(result.ended);
+    if (!stands(result.ended)) {
+      replaced.set(place, [...(replaced.get(place) ?? []), result.span]);
+    } else if (open.delete(place)) {
+      kept.push(row ? { ...result.ended, instance: row.row } : result.ended);
     }
-    renameSync(fresh, path);
-  } finally {
-    rmSync(fresh, { force: true });
   }
-  return { kept, rest: [...open.values()] };
+  const used = new Set(past?.results.map(({ ended }) => ended.id));
+  return { kept, rest: [...open.values()].map((rollout) => renamed(rollout, used)), replaced };
 }
 
-function placeOf({ row, sample }: { row: number; sample: number }): string {
+/** With the prefix of an earlier run a server would give its broken rollouts back instead of beginning others. */
+function renamed(rollout: PlannedRollout, used: ReadonlySet<string>): PlannedRollout {
+  const { request } = rollout;
+  let id = request.id;
+  for (let number = 2; used.has(id); number++) id = `${request.id}.${number}`;
+  return { ...rollout, request: { ...request, id } };
+}
+
+/** The model is known when the service is. @throws UsageError */
+export function requireSameModel(path: string, past: PastResults, terms: MadeWith): void {
+  const now = { model: terms.model };
+  for (const result of past.results) {
+    const { model } = madeWithOf(result);
+    requireSame({ model }, now, `line ${result.line} of --resume ${path}`);
+  }
+}
+
+function madeWithOf({ ended }: PastResult): MadeWith {
+  return ended.made_with;
+}
+
+function requireSameRow(path: string, { ended, line }: PastResult, { row, place }: PlacedRow) {
+  const past = ended.instance;
+  if (Bun.deepEquals(past, row)) return;
+  const fields = new Set([...Object.keys(past), ...Object.keys(row)]);
+  const other = [...fields].filter((name) => !Bun.deepEquals(past[name], row[name]));
+  const why = `line ${line} of --resume ${path} is of another row ${ended.row} than ${place} (${other.join(", ")})`;
+  const mend =
+    "give the rows that it was made from, in their order (fewer, or more at the end, will do), or write to another file with --out";
+  throw new UsageError(`${why}; ${mend}`);
+}
+
+export function placeOf({ row, sample }: { row: number; sample: number }): string {
   return `${row}-${sample}`;
 }
 
-function stands({ reward, error }: RolloutResult): boolean {
+function stands({ reward, error }: EndedRollout): boolean {
   return reward !== null || error?.boundary === "policy";
-}
-
-function parse(line: string): RolloutResult | null {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return null;
-  }
 }

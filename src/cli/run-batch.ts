@@ -4,11 +4,14 @@ import type { ApiClient } from "./api-client.ts";
 import { checkRows } from "./check-rows.ts";
 import { EXIT } from "./command.ts";
 import { inParts } from "./in-parts.ts";
+import type { MadeWith } from "./made-with.ts";
 import { onInterrupt } from "./on-interrupt.ts";
 import { Progress } from "./progress.ts";
-import { ResultFile } from "./result-file.ts";
+import type { ResultFile } from "./result-file.ts";
 import type { PlacedRow, Row } from "./rows.ts";
+import { modelOf } from "./run-collect.ts";
 import { problemOf } from "./run-report.ts";
+import { exitOf } from "./signals.ts";
 import { formatTable } from "./table.ts";
 import { WaitReason } from "./wait-reason.ts";
 
@@ -21,7 +24,8 @@ type Options = {
   informative: number;
   /** What every rollout is made from, as `POST /v1/rollouts` takes it. */
   template: Record<string, unknown>;
-  out: string;
+  file: ResultFile;
+  terms: MadeWith;
   json: boolean;
 };
 
@@ -31,25 +35,33 @@ export async function runBatch(
   rows: PlacedRow[],
   options: Options,
 ): Promise<number> {
-  const { id, groupSize: num_samples, informative, template, out, json } = options;
+  const { id, groupSize: num_samples, informative, template, file, json } = options;
+  const madeWith = { ...options.terms, ...(await modelOf(client)) };
   await checkRows(
     client,
     rows.map(({ row: instance, place }) => ({ place, request: { ...template, instance } })),
   );
   const goal = { groups: informative };
   await client.submitBatch({ ...template, id, num_samples, goal, instances: [], open: true });
-  const file = new ResultFile(out, json);
-  using _interrupt = onInterrupt(() => client.cancelBatch(id));
+  file.begin();
+  const giveUp = new AbortController();
+  using interrupt = onInterrupt(async () => {
+    giveUp.abort();
+    await client.cancelBatch(id);
+  });
+  const keep = (group: GroupView) => file.add({ ...group, made_with: madeWith }, giveUp.signal);
   const instances = rows.map(({ row }) => row);
   const [groups] = await Promise.all([
-    follow(client, id, informative, file),
+    follow(client, id, informative, keep),
     give(client, id, instances),
   ]);
+  file.finish();
   const batch = await client.batch(id);
   if (!json) {
     process.stdout.write(formatGroups(groups, batch));
-    process.stdout.write(`\n${file.lines} groups in ${out}\n`);
+    process.stdout.write(`\n${file.lines} groups in ${file.path}\n`);
   }
+  if (interrupt.came) return exitOf(interrupt.came);
   return batch.state === "complete" ? EXIT.done : EXIT.failed;
 }
 
@@ -72,7 +84,7 @@ async function follow(
   client: ApiClient,
   id: string,
   total: number,
-  file: ResultFile,
+  keep: (group: GroupView) => Promise<unknown>,
 ): Promise<EndedGroup[]> {
   const progress = new Progress(total);
   const waits = new WaitReason(client);
@@ -81,7 +93,7 @@ async function follow(
     const query = { after: groups.length, wait_ms: WAIT_MS, trajectories: "true" };
     const page = await client.batchGroups(id, { ...query, advantages: "grpo" });
     for (const group of page.groups) {
-      file.add(group);
+      await keep(group);
       const { id: name, instance, rewards, mean, std } = group;
       groups.push({ id: name, instance, rewards, mean, std });
     }

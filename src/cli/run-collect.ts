@@ -1,6 +1,8 @@
+import { resolve } from "node:path";
 import type { RolloutView } from "../protocol/view.ts";
 import type { Trajectory } from "../trajectory/record.ts";
 import type { ApiClient } from "./api-client.ts";
+import type { MadeWith } from "./made-with.ts";
 import type { Progress } from "./progress.ts";
 import type { PlacedRow, Row } from "./rows.ts";
 import type { WaitReason } from "./wait-reason.ts";
@@ -21,6 +23,8 @@ export type RolloutResult = RolloutView & {
   row: number;
   sample: number;
   instance: Row;
+  /** The terms of its run. */
+  made_with: MadeWith;
   /** Null when the rollout ended before its first turn. */
   trajectory: Trajectory | null;
 };
@@ -31,8 +35,9 @@ export type EndedRollout = Omit<RolloutResult, "trajectory">;
 type Following = {
   progress: Progress;
   waits: Pick<WaitReason, "look">;
+  madeWith: MadeWith;
   /** Takes each result as it comes. */
-  keep(result: RolloutResult): void;
+  keep(result: RolloutResult): Promise<void>;
 };
 
 type Plan = {
@@ -79,6 +84,13 @@ export function rolloutTemplate({ seed, sampling, maxTurns, runLimitMs, image }:
   };
 }
 
+/** What the flags of a run say of all its rollouts. @param rows the file that has them */
+export function termsOf(plan: Plan, rows: string): MadeWith {
+  const { sampling, seed, maxTurns: max_turns, runLimitMs: run_limit_ms, image } = plan;
+  const golden = plan.golden || undefined;
+  return { rows: resolve(rows), ...sampling, seed, max_turns, run_limit_ms, image, golden };
+}
+
 /** Whether a row's own solution earned 1, or no work at all 0. */
 export function isGolden({ sample, reward }: Pick<RolloutResult, "sample" | "reward">): boolean {
   return reward === (GOLDEN[sample] === "solution" ? 1 : 0);
@@ -95,7 +107,7 @@ export async function collect(
   planned: PlannedRollout[],
   submitted: RolloutView[],
   cursor: number,
-  { progress, waits, keep }: Following,
+  { progress, waits, madeWith: made_with, keep }: Following,
 ): Promise<EndedRollout[]> {
   const waiting = new Map(planned.map((rollout) => [rollout.request.id, rollout]));
   const results: EndedRollout[] = [];
@@ -104,9 +116,9 @@ export async function collect(
     if (!rollout || view.finished_at === null) return;
     waiting.delete(view.id);
     const { row, sample, request } = rollout;
-    const ended = { row, sample, ...view, instance: request.instance };
+    const ended = { row, sample, ...view, made_with, instance: request.instance };
+    await keep({ ...ended, trajectory: await trajectoryOf(client, view.id) });
     results.push(ended);
-    keep({ ...ended, trajectory: await trajectoryOf(client, view.id) });
   };
   // With a known --id-prefix some may have finished before.
   for (const view of submitted) await take(view);
@@ -126,6 +138,13 @@ export async function collect(
 /** By row, and within a row by sample. */
 export function inOrder(results: EndedRollout[]): EndedRollout[] {
   return results.toSorted((a, b) => a.row - b.row || a.sample - b.sample);
+}
+
+/** What the service's engines serve, as far as it has any: one pool has one model. */
+export async function modelOf(client: ApiClient): Promise<MadeWith> {
+  const { backends } = await client.backends();
+  const models = new Set(backends.flatMap(({ model }) => model || []));
+  return models.size === 0 ? {} : { model: [...models].toSorted().join(",") };
 }
 
 async function trajectoryOf(client: ApiClient, id: string): Promise<Trajectory | null> {

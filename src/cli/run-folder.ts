@@ -21,10 +21,15 @@ export class RunFolder implements Disposable {
     this.path = mkdtempSync(join(root, `rolloutd-run-${process.pid}-`));
     this.#lock = new FileLock(join(this.path, LOCK));
     this.#lock.tryExclusive();
+    process.on("exit", this.#remove);
   }
 
+  /** Also where a second Ctrl-C ends the process at once. */
+  readonly #remove = () => rmSync(this.path, { recursive: true, force: true });
+
   [Symbol.dispose](): void {
-    rmSync(this.path, { recursive: true, force: true });
+    process.off("exit", this.#remove);
+    this.#remove();
     this.#lock[Symbol.dispose]();
   }
 }

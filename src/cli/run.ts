@@ -1,12 +1,18 @@
+import type { Config } from "../config/settings.ts";
+import { serverAddress } from "./api-client.ts";
 import type { Command } from "./command.ts";
-import { parseFlags, UsageError, wholeNumber } from "./flags.ts";
-import { imageArgument } from "./image-argument.ts";
-import { outFile } from "./out-file.ts";
+import { parseFlags, refuseIdle, UsageError, wholeNumber } from "./flags.ts";
+import { imageFlag } from "./image-argument.ts";
+import { madeWith } from "./made-with.ts";
+import { readPastResults } from "./past-results.ts";
+import { ResultFile } from "./result-file.ts";
+import { resume } from "./resume.ts";
 import { readRows } from "./rows.ts";
 import { runBatch } from "./run-batch.ts";
-import { planRollouts, rolloutTemplate } from "./run-collect.ts";
+import { planRollouts, rolloutTemplate, termsOf } from "./run-collect.ts";
+import { groupsOf, idleFlags, MAX_SAMPLES, numberOf, prefixOf, RUN_FLAGS } from "./run-flags.ts";
 import { runRollouts } from "./run-rollouts.ts";
-import { serverFor } from "./run-server.ts";
+import { ownConfig, serverFor } from "./run-server.ts";
 
 export const runCommand: Command = {
   name: "run",
@@ -17,7 +23,7 @@ Each line of ROWS.jsonl is a dataset row; its data_source chooses the task kind.
 of rows, and a folder holds Harbor tasks. With --server the rows go to a running service; otherwise run starts one
 of its own, which ends with it. Every row is looked at before the first rollout begins. The result is one line of
 JSON per rollout, written as it ends: row, sample, reward, error, timings and trajectory. Ctrl-C cancels what is
-left and keeps what has ended.
+left, keeps what has ended, and exits with 130.
 
   --server ADDRESS     http://host:port or the path of the Unix socket [ROLLOUTD_SERVER, without --backend]
   --backend URL        inference server for the own service, OpenAI-compatible, with /v1
@@ -25,7 +31,8 @@ left and keeps what has ended.
   --model-dir DIR      its Hugging Face folder: then token ids, exactly as sampled, instead of text
   --api-key-env NAME   variable that holds its key
   --engine KIND        its kind, where it is not to be found out (see backends --help)
-  --image IMAGE        of the sandboxes: a name, a path, … (see rolloutd images --help)
+  --image IMAGE        of the sandboxes: a name, a path, … (see rolloutd images --help); with --server of every
+                       row, else of those that name none
   --apptainer PROGRAM  by default the one on PATH
   --config FILE        further settings of the own service as TOML (see serve --help); or by their variables
   --samples N          rollouts per row; sample k has seed SEED + k [1]
@@ -41,9 +48,11 @@ left and keeps what has ended.
   --golden             no model: scores the rows' own solutions, which must earn 1, and no work at all, which must
                        earn 0, and so checks rows, images and tests; exit code 1 where one does not
   --id-prefix PREFIX   rollouts are named PREFIX-ROW-SAMPLE; the same prefix again adopts them
-  --out FILE           where the results go [rollouts-PREFIX.jsonl]
+  --out FILE           where the results go [rollouts-PREFIX.jsonl]; a file that has content already is refused
+  --force              replaces what the file has
   --resume FILE        go on with an earlier run's results: what has none in FILE, or failed for a reason that is not
-                       the policy's, is run, and FILE has all in the end
+                       the policy's, is run, and FILE has all in the end. Results that are not asked for now stay. Rows
+                       and terms (sampling, model, image, …) have to be those of FILE, as its made_with has them
   --show N             print N trajectories at the end [0]
   --json               results to standard output, as they end, instead of a table
 
@@ -51,102 +60,57 @@ Exit code 1 when a rollout came to no verdict for a reason that is not the polic
 for.
 `,
   async run(argv, context) {
-    const { values: given, positionals } = parseFlags(argv, FLAGS);
-    const own = given.backend || given.golden;
-    const values = {
-      ...given,
-      server: given.server ?? (own ? undefined : process.env.ROLLOUTD_SERVER),
-    };
+    const { values, positionals } = parseFlags(argv, RUN_FLAGS);
     const [path] = positionals;
     if (path === undefined || positionals.length > 1)
       throw new UsageError("one file of rows is needed");
-    if (!values.server && !values.backend && !values.golden) {
+    const own = values.backend !== undefined || values.golden === true;
+    const server = values.server ?? (own ? undefined : process.env.ROLLOUTD_SERVER || undefined);
+    refuseIdle(values, idleFlags(values, server));
+    if (server === undefined && !own) {
       throw new UsageError("--server ADDRESS or --backend URL is needed");
     }
-    const groupSize = groupSizeOf(values);
+    if (server !== undefined) serverAddress(server);
+    const groups = groupsOf(values);
     const limit = values.limit === undefined ? undefined : wholeNumber("--limit", values.limit, 1);
-    const rows = readRows(path, values["data-source"]).slice(0, limit);
-    const prefix = values["id-prefix"] ?? `run-${crypto.randomUUID().slice(0, 8)}`;
+    const show = wholeNumber("--show", values.show ?? "0");
+    const prefix = prefixOf(values["id-prefix"]);
+    const config = server === undefined ? ownConfig(values) : null;
     const plan = {
       prefix,
-      samples: wholeNumber("--samples", values.samples, 1),
-      seed: wholeNumber("--seed", values.seed),
+      samples: wholeNumber("--samples", values.samples ?? "1", 1, MAX_SAMPLES),
+      seed: wholeNumber("--seed", values.seed ?? "0"),
       sampling: {
-        temperature: decimal("--temperature", values.temperature),
-        top_p: decimal("--top-p", values["top-p"]),
-        max_tokens: decimal("--max-tokens", values["max-tokens"]),
+        temperature: numberOf("temperature", values.temperature),
+        top_p: numberOf("top_p", values["top-p"]),
+        max_tokens: numberOf("max_tokens", values["max-tokens"]),
       },
-      maxTurns: decimal("--max-turns", values["max-turns"]),
-      runLimitMs: decimal("--run-limit-ms", values["run-limit-ms"]),
-      image: values.server && values.image ? imageArgument(values.image, "image") : undefined,
+      maxTurns: numberOf("max_turns", values["max-turns"]),
+      runLimitMs: numberOf("run_limit_ms", values["run-limit-ms"]),
+      image: server && values.image !== undefined ? imageFlag(values.image) : undefined,
       golden: values.golden === true,
     };
-    const { informative } = values;
-    const what = informative === undefined ? "rollouts" : "groups";
-    const resumes = values.resume !== undefined;
-    if (resumes && (values.out !== undefined || informative !== undefined)) {
-      throw new UsageError("--resume names the file itself, and is for rollouts, not groups");
-    }
-    const out = outFile(values.resume ?? values.out ?? `${what}-${prefix}.jsonl`);
-    await using server = await serverFor(values, context);
+    const rows = readRows(path, values["data-source"]).slice(0, limit);
+    const terms = madeWith(termsOf(plan, path), config);
     const json = values.json === true;
-    if (informative !== undefined && groupSize !== null) {
-      return await runBatch(server.client, rows, {
-        ...{ id: prefix, template: rolloutTemplate(plan), json },
-        groupSize,
-        informative: wholeNumber("--informative", informative, 1),
-        out,
-      });
+    const out = values.resume ?? values.out ?? `${groups ? "groups" : "rollouts"}-${prefix}.jsonl`;
+    const mode = values.resume !== undefined ? "resume" : values.force ? "force" : "new";
+    using file = new ResultFile(out, {
+      ...{ mode, input: path, echo: json },
+      resumable: groups === null,
+    });
+    const where = server ?? (config as Config);
+    if (groups) {
+      await using service = await serverFor(where, context);
+      const template = rolloutTemplate(plan);
+      const options = { id: prefix, template, json, file, terms, ...groups };
+      return await runBatch(service.client, rows, options);
     }
-    const show = wholeNumber("--show", values.show);
-    const options = { out, resumes, json, show, golden: values.golden === true };
-    return await runRollouts(server.client, planRollouts(rows, plan), options);
+    const planned = planRollouts(rows, plan);
+    const past = mode === "resume" ? readPastResults(file.path, file.fd) : null;
+    const resumed = resume(file.path, past, planned, { rows, terms });
+    await using service = await serverFor(where, context);
+    const options = { file, past, resumed, terms, json, show, golden: plan.golden };
+    return await runRollouts(service.client, planned, options);
   },
 };
-
-const FLAGS = {
-  server: { type: "string" },
-  backend: { type: "string" },
-  model: { type: "string" },
-  "model-dir": { type: "string" },
-  "api-key-env": { type: "string" },
-  engine: { type: "string" },
-  image: { type: "string" },
-  apptainer: { type: "string" },
-  config: { type: "string" },
-  samples: { type: "string", default: "1" },
-  "group-size": { type: "string" },
-  informative: { type: "string" },
-  seed: { type: "string", default: "0" },
-  temperature: { type: "string" },
-  "top-p": { type: "string" },
-  "max-tokens": { type: "string" },
-  "max-turns": { type: "string" },
-  "run-limit-ms": { type: "string" },
-  "data-source": { type: "string" },
-  limit: { type: "string" },
-  "id-prefix": { type: "string" },
-  out: { type: "string" },
-  resume: { type: "string" },
-  show: { type: "string", default: "0" },
-  golden: { type: "boolean" },
-  json: { type: "boolean" },
-} as const;
-
-type GroupFlags = { informative?: string; "group-size"?: string; samples: string };
-
-/** Null: no groups. @throws UsageError where rewards could not differ, or groups have no goal */
-function groupSizeOf({ informative, samples, "group-size": given }: GroupFlags): number | null {
-  if (informative !== undefined) return wholeNumber("--group-size", given ?? samples, 2);
-  if (given === undefined) return null;
-  throw new UsageError("--group-size goes with --informative N; rollouts of a row are --samples N");
-}
-
-function decimal(flag: string, text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  const value = Number(text);
-  if (text.trim() === "" || !Number.isFinite(value)) {
-    throw new UsageError(`${flag} takes a number, not "${text}"`);
-  }
-  return value;
-}

@@ -1,8 +1,10 @@
 import { createLog } from "../telemetry/log.ts";
 import { type Command, EXIT } from "./command.ts";
-import { parseFlags, refuseExtra } from "./flags.ts";
+import { parseFlags, refuseExtra, refuseIdle } from "./flags.ts";
+import { idleSettings } from "./idle-settings.ts";
 import { type Service, startService } from "./service.ts";
 import { configFrom, settingFlags, settingsHelp } from "./settings.ts";
+import { stayAtInterrupt } from "./signals.ts";
 
 export const serveCommand: Command = {
   name: "serve",
@@ -23,6 +25,7 @@ ${settingsHelp()}`,
     });
     refuseExtra(positionals, 0);
     const config = configFrom(values);
+    refuseIdle(values, idleSettings(config));
     const log = createLog(config.log_level);
     const service = await startService(config, log, context);
     // Who reads the addresses may end it at once.
@@ -51,6 +54,7 @@ const STOP_SIGNALS = ["SIGTERM", "SIGINT", "SIGUSR1", "SIGUSR2"] as const;
  * process. `scancel` sends two at once, its own and the batch script's.
  */
 function stopSignals() {
+  stayAtInterrupt();
   const first = Promise.withResolvers<NodeJS.Signals>();
   const second = Promise.withResolvers<void>();
   let count = 0;

@@ -1,5 +1,4 @@
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import type { Config } from "../config/settings.ts";
 import { toErrorBody } from "../errors.ts";
 import { systemClock } from "../lib/clock.ts";
@@ -19,10 +18,9 @@ import { watchParked } from "../sandbox/watchdog.ts";
 import { createApp } from "../server/app.ts";
 import { Gate } from "../server/gate.ts";
 import { type Listening, listen } from "../server/listen.ts";
-import { prepareFolder } from "../store/database.ts";
+import { checkSocketPath } from "../server/unix-socket.ts";
 import { DiskRoom } from "../store/disk-room.ts";
 import { Store } from "../store/store.ts";
-import { loadTaskModules } from "../tasks/load-modules.ts";
 import type { Log } from "../telemetry/log.ts";
 import { acceptWith } from "./accept.ts";
 import { acceptBatchWith, acceptGroupWith } from "./accept-group.ts";
@@ -31,6 +29,8 @@ import { callbackService } from "./callback-service.ts";
 import type { CliContext } from "./command.ts";
 import { mountCompat } from "./compat.ts";
 import { descriptors } from "./descriptors.ts";
+import { missingParts } from "./missing-parts.ts";
+import { preflight, socketOf } from "./preflight.ts";
 import { RowSource } from "./row-source.ts";
 import { schedulerSettings } from "./scheduler-settings.ts";
 import { tcpAddress } from "./tcp-address.ts";
@@ -51,22 +51,26 @@ export type Service = Listening & {
 /**
  * Builds the service from its parts, once, and starts it. What a predecessor left in the data folder is
  * cleaned up and taken over before the first request is answered.
+ *
+ * @param whyNoSandbox with driver=none, where that was not asked for
+ * @throws UsageError for what the settings name and is not there, before the database is opened
  */
 export async function startService(
   config: Config,
   log: Log,
   context: CliContext,
+  whyNoSandbox?: string,
 ): Promise<Service> {
+  const examined = await preflight(config, process.env);
   const cgroup = takeCgroup();
   const settings: WorkerSettings = {
     ...workerSettings(config),
     cgroups: "path" in cgroup ? cgroup.path : null,
   };
-  await loadTaskModules(settings.tasks.modules);
   const callbacks = callbackService(config, process.env);
-  const socket = config.socket ?? join(config.data_dir, "rolloutd.sock");
+  const socket = socketOf(config);
+  checkSocketPath(socket);
   const address = { ...tcpAddress(config), socket, maxRequests: config.max_requests };
-  prepareFolder(config.data_dir);
   // A start that fails ends what it has begun: what polls or listens would keep the process alive for ever.
   await using begun = new AsyncDisposableStack();
   const limits = { floorBytes: config.disk_floor_bytes, ballastBytes: config.disk_ballast_bytes };
@@ -85,10 +89,7 @@ export async function startService(
     ...{ store, clock, log },
   });
   begun.defer(balancing.stop);
-  if (config.backend) {
-    const { backend: url, model, model_dir, api_key_env, engine } = config;
-    await backends.add({ url, model, model_dir, api_key_env, engine }, AbortSignal.timeout(30_000));
-  }
+  if (examined) backends.admit(examined);
   const scheduler = new Scheduler({
     store,
     clock,
@@ -110,7 +111,7 @@ export async function startService(
     room,
     onFatal: (error) => die(error, log),
   });
-  const accept = acceptWith(config, callbacks.check);
+  const accept = acceptWith(config, callbacks.check, whyNoSandbox);
   const keep = {
     ms: config.retention_ms,
     bytes: config.retention_bytes,
@@ -133,6 +134,7 @@ export async function startService(
   const gate = new Gate({ maxWaiting: config.max_waiting, maxStreams: config.max_streams });
   const app = createApp({
     ...{ store, scheduler, backends, weights, accept, maxBodyBytes, version: VERSION },
+    sandboxes: { driver: config.driver, missing: () => missingParts(config, settings) },
     acceptGroup,
     ...acceptBatches,
     gate,

@@ -41,8 +41,9 @@ function readConfig(values: Record<string, unknown>): Config {
   for (const [variable, meant] of misspelt(process.env)) {
     process.stderr.write(`rolloutd: ${variable} is no setting; did you mean ${meant}?\n`);
   }
-  const path = (values.config as string | undefined) ?? process.env.ROLLOUTD_CONFIG;
-  return loadConfig({ file: path ? readConfigFile(path) : undefined, env: process.env, flags });
+  const path = (values.config as string | undefined) ?? (process.env.ROLLOUTD_CONFIG || undefined);
+  const file = path === undefined ? undefined : readConfigFile(path);
+  return loadConfig({ file, env: process.env, flags });
 }
 
 /** Every setting on a line, by what they are about. */
@@ -92,7 +93,7 @@ function readConfigFile(path: string): Record<string, unknown> {
   try {
     return Bun.TOML.parse(readFileSync(path, "utf8")) as Record<string, unknown>;
   } catch (error) {
-    const message = `the configuration file ${path} can't be read: ${(error as Error).message}`;
+    const message = `--config: the configuration file ${path} can't be read: ${(error as Error).message}`;
     throw new ServiceError("invalid_field", message, { field: "config" });
   }
 }

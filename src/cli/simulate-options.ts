@@ -11,7 +11,8 @@ import { presetOf } from "../simulator/presets.ts";
 import type { SimulatorOptions } from "../simulator/simulator.ts";
 import type { SimulatedTokenizer } from "../simulator/tokenizer.ts";
 import { WIRES } from "../simulator/wires/format.ts";
-import { type parseFlags, UsageError } from "./flags.ts";
+import { type parseFlags, refuseIdle, UsageError } from "./flags.ts";
+import { plainIssue } from "./plain-issue.ts";
 
 export const SIMULATE_OPTIONS = {
   policy: { type: "string" },
@@ -41,9 +42,13 @@ export const SIMULATE_OPTIONS = {
   json: { type: "boolean" },
 } as const;
 
-const whole = z.coerce.number().int();
-const positiveMs = z.coerce.number().min(0);
-const atLeastOne = whole.min(1);
+const number = z
+  .string()
+  .regex(/^-?(\d+|\d*\.\d+)$/, "must be a number")
+  .transform(Number);
+const whole = number.pipe(z.int());
+const positiveMs = number.pipe(z.number().min(0));
+const atLeastOne = number.pipe(z.int().min(1));
 
 const presetSchema = z.string().transform((name, context) => {
   try {
@@ -86,18 +91,18 @@ function parseJson(text: string): unknown {
 }
 
 const valuesSchema = z.object({
-  port: whole.min(0).max(65_535).default(0),
+  port: number.pipe(z.int().min(0).max(65_535)).default(0),
   model: z.string().min(1).default("simulated"),
   "max-model-len": atLeastOne.optional(),
   "latency-ms": spread.default({ median: 0, sigma: 0 }),
   "jitter-ms": positiveMs.default(0),
   preset: presetSchema.optional(),
-  speed: z.coerce.number().min(0.01).max(1_000).default(1),
-  "prefill-tokens-per-s": z.coerce.number().gt(0).optional(),
+  speed: number.pipe(z.number().min(0.01).max(1_000)).default(1),
+  "prefill-tokens-per-s": number.pipe(z.number().gt(0)).optional(),
   "ms-per-token": positiveMs.optional(),
   "ms-per-10k-context": positiveMs.optional(),
   "max-batch": atLeastOne.optional(),
-  "kv-tokens": whole.min(256).optional(),
+  "kv-tokens": number.pipe(z.int().min(256)).optional(),
   wire: z.enum(WIRES).default("all"),
   turns: spread.default({ median: 8, sigma: 0.5 }),
   tokens: spread.default({ median: 200, sigma: 0.5 }),
@@ -115,7 +120,7 @@ export async function simulatorOptions(values: SimulateValues): Promise<Simulato
   const parsed = valuesSchema.safeParse(values);
   if (!parsed.success) {
     const issue = parsed.error.issues[0];
-    throw new UsageError(`--${String(issue?.path[0])}: ${issue?.message}`);
+    throw new UsageError(`--${String(issue?.path[0])}: ${plainIssue(issue)}`);
   }
   const given = parsed.data;
   const maxModelLen = given["max-model-len"] ?? presetLimit(given);
@@ -174,8 +179,11 @@ async function realTokenizer(path: string): Promise<SimulatedTokenizer> {
   };
 }
 
-async function readPolicy({ policy, echo }: SimulateValues, given: Given): Promise<Policy> {
+async function readPolicy(values: SimulateValues, given: Given): Promise<Policy> {
+  const { policy, echo } = values;
   if ((policy === undefined) === !echo) throw new UsageError("give --policy FILE or --echo");
+  const random = { flags: ["turns", "tokens", "call"], when: policy !== "random" };
+  refuseIdle(values, [{ ...random, why: "is for --policy random" }]);
   if (policy === undefined) return { kind: "echo" };
   if (policy === "random") {
     const { seed, turns, tokens, call } = given;

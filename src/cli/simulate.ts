@@ -3,7 +3,8 @@ import { writeModelFolder } from "../simulator/model-folder.ts";
 import { PRESET_NAMES } from "../simulator/presets.ts";
 import { type Simulator, type SimulatorOptions, startSimulator } from "../simulator/simulator.ts";
 import { type Command, EXIT } from "./command.ts";
-import { parseFlags, refuseExtra } from "./flags.ts";
+import { parseFlags, refuseExtra, UsageError } from "./flags.ts";
+import { exitOf, onStop, type Stop } from "./signals.ts";
 import { SIMULATE_OPTIONS, type SimulateValues, simulatorOptions } from "./simulate-options.ts";
 
 const HELP = `Usage: rolloutd simulate (--policy FILE.jsonl | --policy random | --echo) [options]
@@ -80,8 +81,7 @@ async function serve(options: SimulatorOptions, values: SimulateValues): Promise
     if (values["model-dir"] !== undefined) writeModelFolder(values["model-dir"]);
     simulator = await startSimulator(options);
   } catch (error) {
-    process.stderr.write(`rolloutd simulate: ${(error as Error).message}\n`);
-    return EXIT.failed;
+    throw cannotServe(error, options.port ?? 0, values);
   }
   await using running = simulator;
   const { url, port } = running;
@@ -89,23 +89,36 @@ async function serve(options: SimulatorOptions, values: SimulateValues): Promise
   const portFile = values["port-file"];
   if (portFile !== undefined) {
     // Whoever waits for the file never reads half of it.
-    await Bun.write(`${portFile}.part`, `${port}\n`);
-    await rename(`${portFile}.part`, portFile);
+    try {
+      await Bun.write(`${portFile}.part`, `${port}\n`);
+      await rename(`${portFile}.part`, portFile);
+    } catch (error) {
+      throw new UsageError(`--port-file can't be written: ${(error as Error).message}`);
+    }
   }
   const line = values.json ? JSON.stringify({ url, port, model: options.model }) : url;
   process.stdout.write(`${line}\n`);
-  await stopped;
-  return EXIT.done;
+  // SIGTERM is how it is meant to end.
+  return (await stopped) === "SIGINT" ? exitOf("SIGINT") : EXIT.done;
 }
 
-function untilSignal(): Promise<void> {
+function untilSignal(): Promise<Stop> {
   return new Promise((resolve) => {
-    const done = () => {
-      process.off("SIGINT", done);
-      process.off("SIGTERM", done);
-      resolve();
-    };
-    process.on("SIGINT", done);
-    process.on("SIGTERM", done);
+    const listening = onStop((signal) => {
+      listening[Symbol.dispose]();
+      resolve(signal);
+    });
   });
+}
+
+/** What the operating system refuses is a port or a folder that the command line names. */
+function cannotServe(error: unknown, port: number, values: SimulateValues): unknown {
+  const { code, message } = error as NodeJS.ErrnoException;
+  if (code === "EADDRINUSE") return new UsageError(`--port ${port} is in use; 0 takes a free one`);
+  if (code === "EACCES" && values["model-dir"] === undefined) {
+    return new UsageError(`--port ${port}: ports below 1024 are root's; 0 takes a free one`);
+  }
+  if (code === undefined) return error;
+  const flag = values["model-dir"] === undefined ? "--port" : "--model-dir";
+  return new UsageError(`${flag}: ${message}`);
 }

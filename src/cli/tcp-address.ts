@@ -20,7 +20,7 @@ export function tcpAddress(config: Config) {
 }
 
 /** @throws ServiceError `invalid_field` */
-function readPem(field: string, path: string): string {
+export function readPem(field: string, path: string): string {
   try {
     return readFileSync(path, "utf8");
   } catch (cause) {

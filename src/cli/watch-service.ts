@@ -1,28 +1,27 @@
 import type { ApiClient } from "./api-client.ts";
 import { ServiceTally } from "./service-tally.ts";
 import { type ServiceState, serviceLine, serviceScreen } from "./service-view.ts";
+import { exitOf, onStop, type Stop } from "./signals.ts";
 
 const EVERY_MS = 1000;
 const PAGE = 200;
 
-/** Shows a service until SIGINT or SIGTERM: redrawn on a terminal, elsewhere a line when something has changed. */
-export async function watchService(client: ApiClient): Promise<void> {
-  const ended = Promise.withResolvers<"ended">();
-  const onSignal = () => ended.resolve("ended");
-  for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, onSignal);
+/**
+ * Shows a service until SIGINT or SIGTERM: redrawn on a terminal, elsewhere a line when something has changed.
+ * Resolves with the exit code of that signal.
+ */
+export async function watchService(client: ApiClient): Promise<number> {
+  const ended = Promise.withResolvers<Stop>();
+  using _listening = onStop(ended.resolve);
   const show = process.stdout.isTTY ? redraw : lines();
   const tally = new ServiceTally();
   let after = (await client.status()).finished_cursor;
-  try {
-    for (let over = false; !over; ) {
-      after = await count(client, tally, after);
-      const [status, { backends }] = await Promise.all([client.status(), client.backends()]);
-      show({ status, backends, tally });
-      const next = await Promise.race([ended.promise, Bun.sleep(EVERY_MS)]);
-      over = next === "ended";
-    }
-  } finally {
-    for (const signal of ["SIGINT", "SIGTERM"] as const) process.off(signal, onSignal);
+  for (;;) {
+    after = await count(client, tally, after);
+    const [status, { backends }] = await Promise.all([client.status(), client.backends()]);
+    show({ status, backends, tally });
+    const stop = await Promise.race([ended.promise, Bun.sleep(EVERY_MS)]);
+    if (stop) return exitOf(stop);
   }
 }
 

@@ -1,5 +1,4 @@
-import { existsSync } from "node:fs";
-import { type Config, flagOf, type SettingName } from "../config/settings.ts";
+import type { Config } from "../config/settings.ts";
 import { ServiceError } from "../errors.ts";
 import type { WorkerSettings } from "../pipeline/messages.ts";
 import type { ImageSettings } from "../sandbox/images/images.ts";
@@ -7,18 +6,12 @@ import { whyNoSifMount } from "../sandbox/sif-mount.ts";
 import { imageArgument } from "./image-argument.ts";
 import { taskSettings } from "./task-settings.ts";
 
-/** What threads are given of the settings. @throws ServiceError `sandbox_unavailable` for a setting that can't be. */
+/** What threads are given of the settings. @throws ServiceError `invalid_field` for settings that can't be. */
 export function workerSettings(config: Config): WorkerSettings {
-  if (config.driver === "host" && !config.allow_host_driver) {
-    throw new ServiceError("sandbox_unavailable", "driver=host isolates nothing", {
-      field: "driver",
-      mend: "use driver=apptainer; tests may set --allow-host-driver",
-    });
-  }
   return {
     driver: config.driver,
     apptainer: findApptainer(config.apptainer),
-    bwrap: findBwrap(config.bwrap),
+    bwrap: config.bwrap ?? "bwrap",
     minIsolation: config.min_isolation,
     startAttempts: config.sandbox_start_attempts,
     cgroups: null,
@@ -44,13 +37,13 @@ export function workerSettings(config: Config): WorkerSettings {
 }
 
 export function imageSettings(config: Config): ImageSettings {
-  if (config.image_mount_bytes !== undefined && config.driver === "host") {
+  if (config.image_mount_bytes !== undefined && ["host", "none"].includes(config.driver)) {
     const message = `driver=${config.driver} mounts no SIF`;
     const mend = "leave image_mount_bytes out, or use another driver";
     throw new ServiceError("invalid_field", message, { field: "image_mount_bytes", mend });
   }
   const apptainer = findApptainer(config.apptainer);
-  const canMount = config.driver !== "host" && whyNoSifMount(apptainer) === null;
+  const canMount = !["host", "none"].includes(config.driver) && whyNoSifMount(apptainer) === null;
   return {
     cacheDir: config.image_cache,
     maxBytes: config.image_cache_bytes,
@@ -60,19 +53,6 @@ export function imageSettings(config: Config): ImageSettings {
 }
 
 /** The program that was named, or what PATH has; a name that is not there fails the jobs that need it. */
-function findApptainer(named: string | undefined): string {
-  if (named !== undefined) return existing("apptainer", named);
-  return Bun.which("apptainer") ?? Bun.which("singularity") ?? "apptainer";
-}
-
-function findBwrap(named: string | undefined): string {
-  return named === undefined ? "bwrap" : existing("bwrap", named);
-}
-
-function existing(setting: SettingName, path: string): string {
-  if (existsSync(path)) return path;
-  throw new ServiceError("sandbox_unavailable", `there is no program at ${path}`, {
-    field: setting,
-    mend: `correct ${flagOf(setting)}, or leave it out to use the one on PATH`,
-  });
+export function findApptainer(named: string | undefined): string {
+  return named ?? Bun.which("apptainer") ?? Bun.which("singularity") ?? "apptainer";
 }

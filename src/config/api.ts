@@ -3,7 +3,7 @@ import { bytes, count, flag, networks, path, setting, whole } from "./setting.ts
 
 /** Listening, who may, and how much at once. */
 export const API_SETTINGS = {
-  host: setting(z.string().min(1), "127.0.0.1", "address to listen on"),
+  host: setting(z.string().min(1, "must not be empty"), "127.0.0.1", "address to listen on"),
   port: setting(whole(0, 65_535), 8006, "TCP port; 0 takes a free one"),
   socket: setting(path, undefined, "path of the Unix socket; by default rolloutd.sock in data_dir"),
   token_file: setting(

@@ -1,3 +1,4 @@
+import type { z } from "zod";
 import { ServiceError } from "../errors.ts";
 import { nearest } from "../lib/nearest.ts";
 import { type Config, flagOf, SETTINGS, type SettingName, variableOf } from "./settings.ts";
@@ -39,10 +40,22 @@ function resolve(name: SettingName, sources: Source[]): unknown {
     if (values[name] === undefined) continue;
     const parsed = schema.safeParse(values[name]);
     if (parsed.success) return parsed.data;
-    const why = parsed.error.issues[0]?.message ?? "invalid";
-    throw new ServiceError("invalid_field", `${describe(name)}: ${why}`, { field: name });
+    const why = whyNot(parsed.error.issues[0]);
+    const message = `${describe(name)} ${shown(values[name])}: ${why}`;
+    throw new ServiceError("invalid_field", message, { field: name });
   }
   return fallback;
+}
+
+function whyNot(issue: z.core.$ZodIssue | undefined): string {
+  if (issue?.code === "invalid_value") return `must be one of ${issue.values.join(", ")}`;
+  return issue?.message ?? "can't be";
+}
+
+/** As a person would write it; long texts are cut. */
+function shown(value: unknown): string {
+  const text = typeof value === "string" ? value : (JSON.stringify(value) ?? String(value));
+  return /^\S+$/.test(text) ? text.slice(0, 200) : JSON.stringify(text.slice(0, 200));
 }
 
 /**

@@ -18,9 +18,9 @@ export const SANDBOX_SETTINGS = {
   apptainer: setting(path, undefined, "the Apptainer or Singularity program; by default on PATH"),
   bwrap: setting(path, undefined, "the bubblewrap program; by default on PATH"),
   driver: setting(
-    z.enum(["apptainer", "bubblewrap", "host"]),
+    z.enum(["apptainer", "bubblewrap", "none", "host"]),
     "apptainer",
-    "how sandboxes are made",
+    "how sandboxes are made; with none, rollouts that need one are refused",
   ),
   min_isolation: setting(
     z.enum(["A", "B"]),

@@ -20,7 +20,7 @@ export const httpUrl = z.url({
   protocol: /^https?$/,
   error: "must be an http: or https: URL, such as http://127.0.0.1:8000/v1",
 });
-export const path = z.string().min(1);
+export const path = z.string().min(1, "must not be empty");
 /** Absolute, because programs that run in other folders get what lies below it. */
 export const folder = path.overwrite((given) => resolvePath(given));
 export const networks = z

@@ -126,7 +126,8 @@ export type StageFinished = {
 };
 
 export type WorkerSettings = {
-  driver: DriverName;
+  /** `none`: jobs that need a sandbox are refused. */
+  driver: DriverName | "none";
   /** The Apptainer or Singularity program, by path or name. */
   apptainer: string;
   /** The bubblewrap program, by path or name. */

@@ -1,10 +1,11 @@
 import { existsSync, mkdirSync, renameSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { isAbsolute, join } from "node:path";
 import { ServiceError } from "../errors.ts";
 import { abortable } from "../lib/abortable.ts";
 import { INSIDE } from "./environment.ts";
 import { isRoot, supervisorArguments } from "./host.ts";
 import type { Launcher } from "./launcher.ts";
+import { askProgram, requireExecutable } from "./programs.ts";
 import type { IsolationLevel, SandboxSpec } from "./sandbox.ts";
 import { sifMount } from "./sif-mount.ts";
 import { STAGE_FOLDER, stageArguments, whyNoStage } from "./stage.ts";
@@ -13,9 +14,11 @@ import { asUnavailable, type Mends } from "./unavailable.ts";
 
 type Installation = { program: string; setuid: boolean };
 
-const PROBE_MS = 20_000;
-
 const MENDS: Mends = [
+  [
+    /starter.*(permission denied|no such file|exec format)|while (getting|running) (the )?starter/i,
+    "Install Apptainer anew: its own program for starting is unusable.",
+  ],
   [/network namespace|CLONE_NEWNET/i, "Raise user.max_net_namespaces."],
   [
     /user namespace|CLONE_NEWUSER/i,
@@ -68,7 +71,7 @@ export class ApptainerLauncher implements Launcher {
     level: IsolationLevel,
     signal: AbortSignal,
   ): Promise<Launch> {
-    this.#installation ??= probe(this.#options.apptainer);
+    this.#installation ??= probeApptainer(this.#options.apptainer);
     // A failed probe is repeated at the next start: the program may be installed by then.
     this.#installation.catch(() => (this.#installation = null));
     const installation = await abortable(this.#installation, signal);
@@ -141,26 +144,33 @@ function bind(from: string, to: string, options = ""): string[] {
   return ["--mount", `type=bind,"src=${from}",dst=${to}${options}`];
 }
 
-/** Asks the program how it was built. */
-async function probe(name: string): Promise<Installation> {
-  const program = Bun.which(name);
-  const mend = "Install Apptainer (scripts/setup makes a private one) or set `apptainer`.";
-  if (program === null) {
-    throw new ServiceError("sandbox_unavailable", `there is no program ${name}`, { mend });
-  }
-  const asked = Bun.spawn([program, "buildcfg"], {
-    env: { PATH: "/usr/bin:/bin", HOME: "/" },
-    stdio: ["ignore", "pipe", "ignore"],
-    timeout: PROBE_MS,
-    killSignal: "SIGKILL",
+const APPTAINER_MEND = "Install Apptainer (scripts/setup makes a private one) or set `apptainer`.";
+
+/**
+ * Asks the program how it was built, and looks at the one that it starts sandboxes with.
+ * @throws ServiceError `sandbox_unavailable`
+ */
+export async function probeApptainer(name: string): Promise<Installation> {
+  const mend = APPTAINER_MEND;
+  const { path, exitCode, output, errors } = await askProgram({ name, mend }, ["buildcfg"], {
+    HOME: "/",
   });
-  const [text] = await Promise.all([asked.stdout.text(), asked.exited]);
-  const setuid = text.match(/^(?:APPTAINER|SINGULARITY)_SUID_INSTALL=(\d)/m)?.[1];
+  const built = (key: string) => new RegExp(`^${key}=(.*)`, "m").exec(output)?.[1];
+  const setuid = built("(?:APPTAINER|SINGULARITY)_SUID_INSTALL");
   if (setuid === undefined) {
-    const what = `${program} does not answer like Apptainer or Singularity`;
+    const said = errors ? `: ${errors}` : "";
+    const what = `${path} does not answer like Apptainer or Singularity, it ended with ${exitCode}${said}`;
     throw new ServiceError("sandbox_unavailable", what, { mend });
   }
-  return { program, setuid: setuid !== "0" };
+  const helpers = ["apptainer", "singularity"].map((name) =>
+    join(built("LIBEXECDIR") ?? "", name, "bin"),
+  );
+  const folder = helpers.find((path) => isAbsolute(path) && existsSync(path));
+  if (folder !== undefined) {
+    const anew = `Install ${path} anew: the program that it starts sandboxes with is unusable.`;
+    requireExecutable(join(folder, "starter"), anew);
+  }
+  return { program: path, setuid: setuid !== "0" };
 }
 
 /** Below that Apptainer's own files don't fit. */

@@ -4,13 +4,13 @@ import { abortable } from "../lib/abortable.ts";
 import { INSIDE } from "./environment.ts";
 import { isRoot, supervisorArguments } from "./host.ts";
 import type { Launcher } from "./launcher.ts";
+import { askProgram } from "./programs.ts";
 import type { IsolationLevel, SandboxSpec } from "./sandbox.ts";
 import { sifMount } from "./sif-mount.ts";
 import { STAGE_FOLDER, stageArguments } from "./stage.ts";
 import type { Launch } from "./start.ts";
 import { asUnavailable, type Mends } from "./unavailable.ts";
 
-const PROBE_MS = 20_000;
 const MENDS: Mends = [
   [
     /namespace|uid map|No permissions/i,
@@ -43,7 +43,7 @@ export class BubblewrapLauncher implements Launcher {
     level: IsolationLevel,
     signal: AbortSignal,
   ): Promise<Launch> {
-    this.#program ??= probe(this.#options.bwrap);
+    this.#program ??= probeBubblewrap(this.#options.bwrap);
     // A failed probe is repeated at the next start: the program may be installed by then.
     this.#program.catch(() => (this.#program = null));
     const program = await abortable(this.#program, signal);
@@ -92,22 +92,16 @@ function mounts(dir: string): string[] {
   ];
 }
 
-async function probe(name: string): Promise<string> {
-  const program = Bun.which(name);
-  const mend =
-    "Install bubblewrap 0.8 or newer (scripts/setup makes a private one) or set `bwrap`.";
-  if (program === null) {
-    throw new ServiceError("sandbox_unavailable", `there is no program ${name}`, { mend });
-  }
-  const asked = Bun.spawn([program, "--help"], {
-    env: { PATH: "/usr/bin:/bin" },
-    stdio: ["ignore", "pipe", "ignore"],
-    timeout: PROBE_MS,
-    killSignal: "SIGKILL",
-  });
-  const [text] = await Promise.all([asked.stdout.text(), asked.exited]);
-  const lacks = ["--disable-userns", "--as-pid-1"].filter((option) => !text.includes(option));
-  if (lacks.length === 0) return program;
-  const what = `${program} has no ${lacks.join(", ")}`;
+const BUBBLEWRAP_MEND =
+  "Install bubblewrap 0.8 or newer (scripts/setup makes a private one) or set `bwrap`.";
+
+/** Its path, once it has told what it can do. @throws ServiceError `sandbox_unavailable` */
+export async function probeBubblewrap(name: string): Promise<string> {
+  const mend = BUBBLEWRAP_MEND;
+  const { path, exitCode, output, errors } = await askProgram({ name, mend }, ["--help"]);
+  const lacks = ["--disable-userns", "--as-pid-1"].filter((option) => !output.includes(option));
+  if (lacks.length === 0) return path;
+  const said = exitCode === 0 ? "" : `, it ended with ${exitCode}${errors && `: ${errors}`}`;
+  const what = `${path} has no ${lacks.join(", ")}${said}`;
   throw new ServiceError("sandbox_unavailable", what, { mend });
 }

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { ServiceError } from "../errors.ts";
 import { ApptainerLauncher } from "./apptainer.ts";
 import { type Assets, installAssets } from "./assets.ts";
 import { BestLevel } from "./best-level.ts";
@@ -25,12 +26,19 @@ export type DriverOptions = {
   cgroups?: string | null;
 };
 
+function noSandboxes(): ServiceError {
+  const mend = "start it with --driver apptainer or bubblewrap";
+  return new ServiceError("sandbox_unavailable", "this service has no sandboxes", { mend });
+}
+
 /** Where a data folder's sandboxes are: for the reaper. */
 export function sandboxRoot(dataDir: string): string {
   return join(dataDir, "sandboxes");
 }
 
-export function createDriver(name: DriverName, options: DriverOptions): SandboxDriver {
+/** @param name `none` for one that starts nothing: of jobs that an earlier service has taken on */
+export function createDriver(name: DriverName | "none", options: DriverOptions): SandboxDriver {
+  if (name === "none") return { name: "host", start: () => Promise.reject(noSandboxes()) };
   let installed: Assets | null = null;
   const assets = () => (installed ??= installAssets(join(options.dataDir, "assets")));
   const start = async (

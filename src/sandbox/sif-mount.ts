@@ -3,6 +3,7 @@ import { stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { ServiceError } from "../errors.ts";
 import { isAccessible } from "../lib/is-accessible.ts";
+import { whyNotExecutable } from "../lib/why-not-executable.ts";
 import { sifRootOffset } from "./images/sif.ts";
 
 /** How `stage.c` mounts an image that is a file: the program that serves it, and its options. */
@@ -18,8 +19,9 @@ const MEND =
 export async function sifMount(image: string, apptainer: string): Promise<SifMount | null> {
   if ((await stat(image)).isDirectory()) return null;
   const program = findSquashfuse(apptainer);
-  if (program === null) {
-    const what = `the image ${image} is mounted by squashfuse_ll, which this node lacks`;
+  const why = program === null ? "which this node lacks" : whyUnusable(program);
+  if (program === null || why !== null) {
+    const what = `the image ${image} is mounted by squashfuse_ll, ${why}`;
     throw new ServiceError("sandbox_unavailable", what, { mend: MEND });
   }
   const [uid, gid] = [process.geteuid?.() ?? 0, process.getegid?.() ?? 0];
@@ -30,7 +32,10 @@ export async function sifMount(image: string, apptainer: string): Promise<SifMou
 
 /** Why no SIF can be mounted here, as far as can be seen without a try; null: it may well be. */
 export function whyNoSifMount(apptainer: string): string | null {
-  if (findSquashfuse(apptainer) === null) return "there is no squashfuse_ll";
+  const program = findSquashfuse(apptainer);
+  if (program === null) return "there is no squashfuse_ll";
+  const why = whyUnusable(program);
+  if (why !== null) return `of squashfuse_ll ${why}`;
   const opens = isAccessible("/dev/fuse", constants.R_OK | constants.W_OK);
   return opens ? null : "/dev/fuse can't be opened";
 }
@@ -45,6 +50,12 @@ function findSquashfuse(apptainer: string): string | null {
     join(bin, "../libexec/apptainer/bin"),
     join(bin, "../libexec/singularity/bin"),
   ]);
-  const own = helpers.map((folder) => join(folder, name)).find((path) => existsSync(path));
-  return own ?? Bun.which(name);
+  const found = [...helpers.map((folder) => join(folder, name)), Bun.which(name) ?? ""];
+  const there = found.filter((path) => existsSync(path));
+  return there.find((path) => whyNotExecutable(path) === null) ?? there[0] ?? null;
+}
+
+function whyUnusable(program: string): string | null {
+  const why = whyNotExecutable(program);
+  return why === null ? null : `${program} ${why}`;
 }

@@ -1,6 +1,7 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { emptyImage } from "./best-level.ts";
+import { spawned } from "./programs.ts";
 import type { SandboxSpec } from "./sandbox.ts";
 import type { SifMount } from "./sif-mount.ts";
 
@@ -49,14 +50,17 @@ async function tryStage(stage: string, dataDir: string, mount: SifMount | null) 
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const served = [mount?.program ?? "", mount?.options ?? ""];
   const argv = [stage, folder, await emptyImage(dataDir), "1000000", "", ...served, stage];
-  const asked = Bun.spawn(argv, {
-    env: {},
-    stdio: ["ignore", "ignore", "pipe"],
-    timeout: PROBE_MS,
-    killSignal: "SIGKILL",
-    // Of a process group of its own: it kills that when the server ends.
-    detached: true,
-  });
+  const mend = "Choose a data_dir from which programs may be run: on a local disk without noexec.";
+  const asked = spawned(stage, mend, () =>
+    Bun.spawn(argv, {
+      env: {},
+      stdio: ["ignore", "ignore", "pipe"],
+      timeout: PROBE_MS,
+      killSignal: "SIGKILL",
+      // Of a process group of its own: it kills that when the server ends.
+      detached: true,
+    }),
+  );
   const [text, exitCode] = await Promise.all([asked.stderr.text(), asked.exited]);
   return { text, exitCode };
 }

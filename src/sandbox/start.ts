@@ -8,9 +8,9 @@ import { inGroup, makeGroup } from "./cgroup.ts";
 import { ControlChannel } from "./control-channel.ts";
 import { LOG_FILE, makeDirectory, writeRecord } from "./directory.ts";
 import { endSandbox } from "./end.ts";
-import { isShortage } from "./errno.ts";
 import { FRAME, PROTOCOL_VERSION } from "./frames.ts";
 import { verifyIsolation } from "./isolation.ts";
+import { spawned } from "./programs.ts";
 import type { DriverName, IsolationLevel, SandboxHandle, SandboxSpec } from "./sandbox.ts";
 
 export type Launch = {
@@ -74,29 +74,22 @@ export async function startSupervisor(
 function spawn(launch: Launch, dir: string) {
   // A file and not a pipe: the thread that would read it may be gone before the starter is.
   const log = openSync(join(dir, LOG_FILE), "a", 0o600);
+  const program = launch.argv[0] ?? "";
   try {
-    const starter = Bun.spawn(launch.argv, {
-      cwd: dir,
-      env: launch.env,
-      stdio: ["ignore", log, log, "pipe"],
-      detached: true,
-    });
+    const starter = spawned(program, `Check that ${program} exists and may be executed.`, () =>
+      Bun.spawn(launch.argv, {
+        cwd: dir,
+        env: launch.env,
+        stdio: ["ignore", log, log, "pipe"],
+        detached: true,
+      }),
+    );
     starter.unref();
     return {
       pid: starter.pid,
       controlFd: starter.stdio[3] as unknown as number,
       exited: starter.exited,
     };
-  } catch (error) {
-    const program = launch.argv[0];
-    if (isShortage((error as NodeJS.ErrnoException).code)) {
-      const what = `cannot run ${program} now: ${error}`;
-      throw new ServiceError("sandbox_start_failed", what, { cause: error });
-    }
-    throw new ServiceError("sandbox_unavailable", `cannot run ${program}: ${error}`, {
-      cause: error,
-      mend: `Check that ${program} exists and may be executed.`,
-    });
   } finally {
     closeSync(log);
   }

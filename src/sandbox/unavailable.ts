@@ -18,6 +18,10 @@ const OURS: Mends = [
     "Let the user open /dev/fuse (chmod 666, by an administrator), or leave image_mount_bytes out: then images are unpacked.",
   ],
   [
+    /stage: to run the starter failed with errno (2|8|13|20|40)\b/,
+    "Install the program of --apptainer or --bwrap anew: it is not there any more, or can't be run.",
+  ],
+  [
     /(seccomp filters|no_new_privs) (are|is) not available/,
     "Run the service on a kernel with seccomp filters, and not in a container that forbids them.",
   ],

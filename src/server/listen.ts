@@ -1,4 +1,6 @@
+import { lookup } from "node:dns/promises";
 import { chmodSync, existsSync, unlinkSync } from "node:fs";
+import { isIP } from "node:net";
 import type { Hono } from "hono";
 import { ServiceError } from "../errors.ts";
 import { atMost } from "../lib/abortable.ts";
@@ -133,14 +135,46 @@ function tooManyRequests(): ServiceError {
   return new ServiceError("too_many_waiting", "too many requests are open", { mend });
 }
 
-function addressError(error: unknown, host: string, port: number): unknown {
-  const { code, message } = error as { code?: string; message: string };
-  if (code?.startsWith("ERR_OSSL")) {
-    const why = `the certificate and key can't be used: ${message}`;
-    const mend = "give tls_cert and tls_key that belong together, both as PEM";
-    return new ServiceError("invalid_field", why, { field: "tls_cert", mend, cause: error });
+/**
+ * Finds out whether the TCP port can be had, by having it for a moment: what can't be is told before anything begins.
+ * @throws ServiceError `invalid_field`
+ */
+export async function tryAddress(address: Pick<Address, "host" | "port" | "tls">): Promise<void> {
+  const { host, port, tls } = address;
+  const fetch = () => new Response(null, { status: 503 });
+  try {
+    if (isIP(host) === 0) await lookup(host);
+    const server = Bun.serve({ hostname: host, port, ...(tls && { tls }), fetch });
+    await server.stop(true);
+  } catch (error) {
+    throw addressError(error, host, port);
   }
-  if (code !== "EADDRINUSE") return error;
-  const mend = "choose another with --port (0 takes a free one), or stop the program that has it";
-  return new ServiceError("data_dir_in_use", `${host}:${port} is in use`, { mend, cause: error });
+}
+
+const FREE_PORT = "choose another with --port (0 takes a free one)";
+
+/** Of a host that is none Bun tells various codes, so every other failure is the host's. */
+function addressError(error: unknown, host: string, port: number): ServiceError {
+  const { code, message } = error as { code?: string; message: string };
+  const refuse = (field: string, why: string, mend: string) =>
+    new ServiceError("invalid_field", why, { field, mend, cause: error });
+  if (code?.startsWith("ERR_OSSL")) {
+    const mend = "give tls_cert and tls_key that belong together, both as PEM";
+    return refuse("tls_cert", `the certificate and key can't be used: ${message}`, mend);
+  }
+  if (code === "EADDRINUSE") {
+    const mend = `${FREE_PORT}, or stop the program that has it`;
+    return refuse("port", `--port: ${host}:${port} is in use`, mend);
+  }
+  if (code === "EACCES" && port > 0 && port < 1024) {
+    const why = `--port: port ${port} is not for this user: those below 1024 are root's`;
+    return refuse("port", why, FREE_PORT);
+  }
+  const mend =
+    "use an address of this machine (`ip addr` lists them), 0.0.0.0 for all, or 127.0.0.1";
+  const why =
+    code === "ENOTFOUND"
+      ? "is a name that nobody knows"
+      : `is no address of this machine (${code ?? message})`;
+  return refuse("host", `--host: ${host} ${why}`, mend);
 }

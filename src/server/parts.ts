@@ -73,11 +73,16 @@ export interface Backends {
   decisions(limit: number, id?: string): DecisionView[];
 }
 
+/** What keeps some rollouts from running, and what to do. */
+export type MissingPart = { what: "driver" | "image" | "backend"; why: string; mend: string };
+
 /** What the routes are made of. */
 export type ServerParts = {
   store: Store;
   scheduler: Scheduler;
   backends: Backends;
+  /** How sandboxes are made (`none`: not at all, as the operator wants it), and what that lacks now. */
+  sandboxes: { driver: string; missing(): MissingPart[] };
   weights: Pick<Weights, "version" | "paused" | "view" | "pause" | "announce" | "resume">;
   /** Checks a request and gives it its task kind, limits and id. @throws ServiceError */
   accept(request: RolloutRequest): Submission;

@@ -12,11 +12,7 @@ const MAX_SOCKET_PATH = 107;
  * @throws ServiceError `data_dir_unusable`, `data_dir_in_use`
  */
 export async function freeSocket(path: string): Promise<void> {
-  if (Buffer.byteLength(path) > MAX_SOCKET_PATH) {
-    const message = `the socket path ${path} is longer than ${MAX_SOCKET_PATH} bytes`;
-    throw new ServiceError("data_dir_unusable", message, { mend: "set a shorter --socket" });
-  }
-  checkFolder(dirname(path));
+  checkSocketPath(path);
   const there = statOf(path);
   if (there === null) return;
   if (!there.isSocket() || there.uid !== process.getuid?.()) {
@@ -29,6 +25,15 @@ export async function freeSocket(path: string): Promise<void> {
     throw new ServiceError("data_dir_in_use", message, { mend: "stop it, or set --socket" });
   }
   unlinkSync(path);
+}
+
+/** What can be seen of a socket's path before it is made. @throws ServiceError `data_dir_unusable` */
+export function checkSocketPath(path: string): void {
+  if (Buffer.byteLength(path) > MAX_SOCKET_PATH) {
+    const message = `the socket path ${path} is longer than ${MAX_SOCKET_PATH} bytes`;
+    throw new ServiceError("data_dir_unusable", message, { mend: "set a shorter --socket" });
+  }
+  checkFolder(dirname(path));
 }
 
 function checkFolder(folder: string): void {

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { abortable } from "../lib/abortable.ts";
 import type { StartStage, WorkerSettings } from "../pipeline/messages.ts";
+import { explainOwner } from "../sandbox/image.ts";
 import type { Images } from "../sandbox/images/images.ts";
 import type { Sandbox, SandboxDriver, SandboxHandle } from "../sandbox/sandbox.ts";
 import type { Peak } from "../sandbox/watchdog.ts";
@@ -29,6 +30,8 @@ export class StageSandboxes {
   readonly #signal: AbortSignal;
   #fresh: Promise<SandboxHandle | null> | null = null;
   #ending: Promise<unknown> = Promise.resolve();
+  /** Of a sandbox that this stage has started. */
+  #image: string | null = null;
   #watched: { readonly peak: Peak } | null = null;
 
   constructor(job: StartStage, parts: SandboxParts, signal: AbortSignal) {
@@ -106,7 +109,9 @@ export class StageSandboxes {
     using watch = this.#parts.watch(handle);
     this.#watched = watch;
     const signal = AbortSignal.any([this.#signal, watch.crossed, sandbox.died]);
-    const result = await abortable(work(sandbox, signal), signal);
+    const result = await abortable(work(sandbox, signal), signal).catch(async (error) => {
+      throw this.#image === null ? error : await explainOwner(error, this.#image);
+    });
     if (keep) await sandbox.detach();
     return result;
   }
@@ -117,6 +122,7 @@ export class StageSandboxes {
     const { path, lock } = await images.acquire(this.#imageOf(plan), this.#signal);
     using held = lock;
     const spec = { id: this.#sandboxId(role), image: path, writable, limits };
+    this.#image = path;
     const handle = await driver.start(spec, this.#signal);
     // From here on the lock belongs to the sandbox, and ends with it.
     if (held) handle.imageLock = { file: held.path, fd: held.detach() };

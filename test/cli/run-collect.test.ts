@@ -12,6 +12,7 @@ const STAGES = {
   eval: { pending: 0, active: 0 },
 };
 const ROW = { data_source: "echo" };
+const MADE_WITH = { seed: 0 };
 const TRAJECTORY = { version: 1, messages: [] };
 
 class QuietProgress extends Progress {
@@ -51,7 +52,8 @@ function setup(pages: RolloutView[][], trajectories: string[]) {
   const following = {
     progress,
     waits: { look: async () => {} },
-    keep: (result: RolloutResult) => void kept.push(result),
+    madeWith: MADE_WITH,
+    keep: async (result: RolloutResult) => void kept.push(result),
   };
   return {
     kept,
@@ -69,8 +71,8 @@ const waiting = (id: string) => viewOf(id, { state: "pending", finished_at: null
 
 test("results are followed page by page, kept as they end, and told in the order of the rows, others' left out", async () => {
   await using t = setup([[viewOf("other")], [failedView("p-0-1")], [viewOf("p-0-0")]], ["p-0-0"]);
-  const first = { ...viewOf("p-0-0"), row: 0, sample: 0, instance: ROW };
-  const second = { ...failedView("p-0-1"), row: 0, sample: 1, instance: ROW };
+  const first = { ...viewOf("p-0-0"), row: 0, sample: 0, made_with: MADE_WITH, instance: ROW };
+  const second = { ...failedView("p-0-1"), row: 0, sample: 1, made_with: MADE_WITH, instance: ROW };
   expect(await t.collect([waiting("p-0-0"), waiting("p-0-1")])).toEqual([first, second]);
   expect(t.kept).toEqual([
     { ...second, trajectory: null },

@@ -9,7 +9,7 @@ function result(view: RolloutView, row: number, problem: string, messages?: Mess
   const prompt = [{ role: "user", content: problem }];
   const trajectory = messages ? ({ messages } as RolloutResult["trajectory"]) : null;
   const instance = { data_source: "math", prompt };
-  return { ...view, row, sample: 0, instance, trajectory } satisfies RolloutResult;
+  return { ...view, row, sample: 0, made_with: {}, instance, trajectory } satisfies RolloutResult;
 }
 
 function taking(id: string, initMs: number, reward: number) {

@@ -65,31 +65,31 @@ describe("settings", () => {
 describe("a wrong value is refused with where it was set", () => {
   const refusal = async (inputs: Partial<Parameters<typeof loadConfig>[0]>) => {
     const { code, message, field } = await failureOf(() => loadConfig({ ...NOTHING, ...inputs }));
-    return [code, message.split(":")[0], field];
+    return [code, message.split(": ")[0], field];
   };
 
   test.each([
-    [{ flags: { port: "http" } }, "--port", "port"],
-    [{ flags: { port: "65536" } }, "--port", "port"],
-    [{ flags: { data_dir: "" } }, "--data-dir", "data_dir"],
+    [{ flags: { port: "http" } }, "--port http", "port"],
+    [{ flags: { port: "65536" } }, "--port 65536", "port"],
+    [{ flags: { data_dir: "" } }, '--data-dir ""', "data_dir"],
     // A timer that is set to 30 days is over at once.
-    [{ flags: { carry_limit_ms: "2592000000" } }, "--carry-limit-ms", "carry_limit_ms"],
-    [{ env: { ROLLOUTD_RUN_SLOTS: "0" } }, "ROLLOUTD_RUN_SLOTS", "run_slots"],
-    [{ env: { ROLLOUTD_RUN_SLOTS: "1.5" } }, "ROLLOUTD_RUN_SLOTS", "run_slots"],
+    [{ flags: { carry_limit_ms: "2592000000" } }, "--carry-limit-ms 2592000000", "carry_limit_ms"],
+    [{ env: { ROLLOUTD_RUN_SLOTS: "0" } }, "ROLLOUTD_RUN_SLOTS 0", "run_slots"],
+    [{ env: { ROLLOUTD_RUN_SLOTS: "1.5" } }, "ROLLOUTD_RUN_SLOTS 1.5", "run_slots"],
     [
       { env: { ROLLOUTD_ALLOW_HOST_DRIVER: "maybe" } },
-      "ROLLOUTD_ALLOW_HOST_DRIVER",
+      "ROLLOUTD_ALLOW_HOST_DRIVER maybe",
       "allow_host_driver",
     ],
-    [{ file: { driver: "docker" } }, "driver in the configuration file", "driver"],
-    [{ file: { host: 5 } }, "host in the configuration file", "host"],
+    [{ file: { driver: "docker" } }, "driver in the configuration file docker", "driver"],
+    [{ file: { host: 5 } }, "host in the configuration file 5", "host"],
   ])("%j", async (inputs, source, field) => {
     expect(await refusal(inputs)).toEqual(["invalid_field", source, field]);
   });
 
   test("and the value behind it does not hide it", async () => {
     const inputs = { flags: { port: "x" }, env: { ROLLOUTD_PORT: "5" }, file: { port: 6 } };
-    expect(await refusal(inputs)).toEqual(["invalid_field", "--port", "port"]);
+    expect(await refusal(inputs)).toEqual(["invalid_field", "--port x", "port"]);
   });
 });
 
@@ -126,7 +126,7 @@ test.each([
   ],
 ])("%s %s is refused with what it has to be", async (name, value, why) => {
   const { message } = await failureOf(() => loadConfig({ env: {}, flags: { [name]: value } }));
-  expect(message).toBe(`${flagOf(name)}: ${why}`);
+  expect(message).toBe(`${flagOf(name)} ${value}: ${why}`);
 });
 
 test.each([

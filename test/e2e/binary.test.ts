@@ -6,6 +6,7 @@ import type { RolloutView } from "../../src/protocol/view.ts";
 import { folderOf } from "../inference/tokens/models.ts";
 import {
   BINARY,
+  driverFlags,
   environment,
   mathRow,
   run,
@@ -50,7 +51,7 @@ async function setup(driver: "apptainer" | "bubblewrap" = "apptainer") {
   const engine = await simulate(dir.path, SCRIPTS.slice(0, 3));
   const data = dir.file("data");
   const service = await serve(data, [
-    ...[...sandboxFlags(), "--driver", driver, "--bwrap", environment("ROLLOUTD_BWRAP")],
+    ...[...sandboxFlags(), ...driverFlags(driver)],
     // Only sandboxes of jobs are to be found.
     ...["--warm-sandboxes", "0"],
     ...["--backend", engine.url],
@@ -163,7 +164,7 @@ describe("the compiled binary, run from an unrelated directory", () => {
     await Bun.write(t.rows, [...ROWS, bad].map((row) => `${JSON.stringify(row)}\n`).join(""));
     const flags = ["--server", t.service.socket, "--samples", "2", "--out", t.dir.file("o")];
     const refused = await run(["run", t.rows, ...flags]);
-    expect([refused.exitCode, refused.stdout]).toEqual([1, ""]);
+    expect([refused.exitCode, refused.stdout]).toEqual([2, ""]);
     expect(refused.stderr).toContain(`${t.rows}:4: reward_model: is missing`);
     expect(await t.get<{ unfinished: number }>("/v1/status")).toMatchObject({ unfinished: 0 });
   });
@@ -176,7 +177,8 @@ describe("the compiled binary, run from an unrelated directory", () => {
     const pids: number[] = [];
     const started = (pid: number) => void pids.push(pid);
     const refused = await run([...args, "--out", dir.file("o")], { started });
-    expect([refused.exitCode, refused.stdout]).toEqual([1, ""]);
+    expect([refused.exitCode, refused.stdout]).toEqual([2, ""]);
+    expect(existsSync(dir.file("o"))).toBe(false);
     expect(refused.stderr).toContain("answered 401");
     expect(pids.map(foldersOf)).toEqual([[]]);
   });
@@ -199,15 +201,32 @@ describe("the compiled binary, run from an unrelated directory", () => {
       };
       await waitFor(async () => (await ended()).length === 1, "the first result in the file");
       child.kill(signal);
-      expect(await child.exited).toBe(1);
+      expect(await child.exited).toBe(signal === "SIGINT" ? 130 : 143);
       expect(await ended()).toEqual(["succeeded", "cancelled"]);
       const told = await new Response(child.stderr).text();
       expect(told).toContain("cancelling what is left");
       expect(told).toContain(`go on with: --resume ${out}`);
-      const resumed = ["--resume", out, "--run-limit-ms", "200"];
-      const again = await run(["run", t.rows, "--server", t.service.socket, ...resumed]);
-      expect([again.exitCode, await ended()]).toEqual([0, ["succeeded", "failed"]]);
-      expect(again.stderr).toContain("1 of 2 results stand");
+      const resumed = ["--server", t.service.socket, "--resume", out];
+      const otherwise = await run(["run", t.rows, ...resumed, "--run-limit-ms", "200"]);
+      expect([otherwise.exitCode, await ended()]).toEqual([2, ["succeeded", "cancelled"]]);
+      expect(otherwise.stderr).toContain("was made with no run_limit_ms");
+      const fewer = await run(["run", t.rows, ...resumed, "--limit", "1"]);
+      expect([fewer.exitCode, await ended()]).toEqual([0, ["succeeded", "cancelled"]]);
+      const anew = await run(["run", t.rows, "--server", t.service.socket, "--out", out]);
+      expect([anew.exitCode, await ended()]).toEqual([2, ["succeeded", "cancelled"]]);
+      const running = Bun.spawn([BINARY, "run", t.rows, ...resumed], { stderr: "pipe" });
+      await waitFor(async () => {
+        const [last] = (await t.get<{ rollouts: RolloutView[] }>("/v1/rollouts?state=active"))
+          .rollouts;
+        return last !== undefined;
+      }, "the second rollout to run again");
+      const beside = await run(["run", t.rows, ...resumed]);
+      expect([beside.exitCode, await ended()]).toEqual([2, ["succeeded", "cancelled"]]);
+      expect(beside.stderr).toContain("is another run's");
+      running.kill(signal);
+      expect(await running.exited).toBe(signal === "SIGINT" ? 130 : 143);
+      expect(await new Response(running.stderr).text()).toContain("1 of 2 results stand");
+      expect(await ended()).toEqual(["succeeded", "cancelled"]);
     },
   );
 
@@ -309,13 +328,13 @@ describe("the command line", () => {
       [["run"], 2, "one file of rows is needed"],
       [["run", "/r", "--server", nobody, "--group-size", "4"], 2, "goes with --informative N"],
       [["run", "/r", "--server", nobody, "--informative", "4"], 2, "--group-size takes a whole"],
-      [["run", "/nowhere.jsonl", "--server", nobody], 1, "/nowhere.jsonl can't be read"],
+      [["run", "/nowhere.jsonl", "--server", nobody], 2, "/nowhere.jsonl can't be read"],
       [["serve", "--port", "x"], 2, "--port"],
-      [["serve", "--driver", "host"], 1, "driver=host isolates nothing"],
-      [["serve", "--data-dir", "/proc/nope"], 1, "/proc/nope"],
+      [["serve", "--driver", "host", "--port", "0"], 2, "driver=host isolates nothing"],
+      [["serve", "--data-dir", "/proc/nope", "--port", "0"], 2, "--data-dir /proc/nope: "],
       [["simulate", "--policy", "/nowhere"], 2, "/nowhere"],
       [["verify-template"], 2, "name a model folder"],
-      [["verify-template", "/nowhere"], 1, "there is no folder /nowhere"],
+      [["verify-template", "/nowhere"], 2, "there is no folder /nowhere"],
     ];
     for (const [args, exitCode, text] of cases) {
       const result = await run(args);
@@ -446,8 +465,9 @@ test("P17: of services that start at once on one data folder one serves, and kil
   const refused = started.flatMap((one) => (one.status === "rejected" ? [String(one.reason)] : []));
   expect([more.length, refused.length]).toEqual([0, 2]);
   for (const reason of refused) expect(reason).toContain("another rolloutd works in");
-  const late = await run(["serve", "--port", "0", "--data-dir", dir.file("data")]);
-  expect([late.exitCode, late.stdout]).toEqual([1, ""]);
+  const none = ["--driver", "none", "--port", "0"];
+  const late = await run(["serve", ...none, "--data-dir", dir.file("data")]);
+  expect([late.exitCode, late.stdout]).toEqual([2, ""]);
   expect(late.stderr).toContain("another rolloutd works in");
   first?.signal("SIGKILL");
   await first?.exited;
@@ -459,7 +479,7 @@ test("a taken port is told with the mend", async () => {
   using dir = tempDir();
   await using service = await serve(dir.file("a"));
   const port = new URL(service.url).port;
-  const flags = ["--port", port, "--data-dir", dir.file("b"), "--json"];
+  const flags = ["--port", port, "--data-dir", dir.file("b"), "--json", "--driver", "none"];
   const refused = await start(["serve", ...flags]).catch((error) => String(error));
   expect(refused).toContain(`127.0.0.1:${port} is in use; choose another with --port`);
 });

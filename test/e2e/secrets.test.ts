@@ -4,7 +4,7 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { RolloutView } from "../../src/protocol/view.ts";
 import {
-  environment,
+  driverFlags,
   mathRow,
   run,
   sandboxFlags,
@@ -89,7 +89,7 @@ test.each(["apptainer", "bubblewrap"] as const)(
       },
     });
     const flags = [
-      ...[...sandboxFlags(), "--driver", driver, "--bwrap", environment("ROLLOUTD_BWRAP")],
+      ...[...sandboxFlags(), ...driverFlags(driver)],
       ...["--backend", `http://127.0.0.1:${gate.port}/v1`, "--api-key-env", "ENGINE_KEY"],
       ...["--token-file", file("token"), "--callback-secret-file", file("callback")],
       ...["--judge-api-key-env", "JUDGE_KEY", "--judge-url", "http://127.0.0.1:1/v1"],

@@ -3,7 +3,7 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { descendantsOf, killProcess } from "../../src/lib/proc.ts";
 import type { RolloutView } from "../../src/protocol/view.ts";
-import { environment, sandboxFlags, serve, simulate, turn } from "../support/binary.ts";
+import { driverFlags, sandboxFlags, serve, simulate, turn } from "../support/binary.ts";
 import { tempDir } from "../support/temp-dir.ts";
 import { processesOf } from "../support/traces.ts";
 import { waitFor } from "../support/wait-for.ts";
@@ -21,7 +21,7 @@ for (const driver of ["apptainer", "bubblewrap"]) {
     using state = tempDir();
     await using engine = await simulate(dir.path, [{ match: "scored", variants: [FINISHED] }]);
     const flags = [
-      ...["--driver", driver, "--bwrap", environment("ROLLOUTD_BWRAP"), ...sandboxFlags()],
+      ...[...driverFlags(driver), ...sandboxFlags()],
       ...["--backend", engine.url, "--engine", "text", "--drain-ms", "60000"],
     ];
     const read = async (socket: string) => {

@@ -167,7 +167,7 @@ describe("reading", () => {
 test("health, readiness and status tell what the service does", async () => {
   await using t = setup({ held: true });
   expect((await t.send("GET", "/healthz")).body).toEqual({ status: "ok", version: "0.0.0-test" });
-  expect((await t.send("GET", "/readyz")).body).toMatchObject({ ready: true, draining: false });
+  expect((await t.send("GET", "/readyz?exclude=backend")).body).toMatchObject({ ready: true });
   await t.send("POST", "/v1/rollouts", ECHO);
   const status = await waitFor(async () => {
     const { body } = await t.send("GET", "/v1/status");
@@ -176,6 +176,26 @@ test("health, readiness and status tell what the service does", async () => {
   expect(status.unfinished).toBe(1);
   expect(status.stages.init).toEqual({ pending: 0, active: 1, slots: 8 });
   expect(status.weights).toEqual({ version: null, paused: null });
+});
+
+test("readiness is 503 and names what is missing, unless the probe leaves it out", async () => {
+  const lost = { what: "driver", why: "it is gone", mend: "bring it back" } as const;
+  await using t = setup({ missing: [lost] });
+  const probe = async (query = "") => {
+    const { status, body } = await t.send("GET", `/readyz${query}`);
+    return {
+      status,
+      ready: body.ready,
+      missing: body.missing?.map((one: typeof lost) => one.what),
+    };
+  };
+  expect(await probe()).toEqual({ status: 503, ready: false, missing: ["driver", "backend"] });
+  expect((await t.send("GET", "/readyz")).body.missing[0]).toEqual(lost);
+  expect(await probe("?exclude=driver")).toMatchObject({ status: 503, missing: ["backend"] });
+  expect(await probe("?exclude=driver,backend")).toEqual({ status: 200, ready: true, missing: [] });
+  await t.send("POST", "/v1/backends", { url: "http://127.0.0.1:1/v1", model: "m" });
+  expect(await probe("?exclude=driver")).toEqual({ status: 200, ready: true, missing: [] });
+  expect((await t.send("GET", "/readyz?exclude=engine")).status).toBe(400);
 });
 
 test("a backend is added, listed and removed; an address that is none is refused", async () => {

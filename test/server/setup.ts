@@ -9,6 +9,7 @@ import { systemClock } from "../../src/lib/clock.ts";
 import { Scheduler } from "../../src/pipeline/scheduler.ts";
 import { createApp } from "../../src/server/app.ts";
 import { Gate } from "../../src/server/gate.ts";
+import type { MissingPart } from "../../src/server/parts.ts";
 import type { Disk } from "../../src/store/disk-file.ts";
 import { Store } from "../../src/store/store.ts";
 import { createLog } from "../../src/telemetry/log.ts";
@@ -28,6 +29,8 @@ type Options = {
   slowReaderMs?: number;
   /** Instead of the machine's. */
   disk?: Disk | undefined;
+  /** What sandboxes lack. */
+  missing?: MissingPart[];
 };
 
 /** The real routes, store and scheduler; the worker threads answer at once unless `held`. `compat`: others' APIs too. */
@@ -37,6 +40,7 @@ export function setup({
   compat = false,
   slowReaderMs = 30_000,
   disk,
+  missing = [],
 }: Options = {}) {
   const dir = tempDir();
   const store = new Store(dir.path, false, disk);
@@ -88,6 +92,7 @@ export function setup({
     scheduler,
     backends,
     weights: idleWeights(),
+    sandboxes: { driver: "apptainer", missing: () => missing },
     accept,
     acceptGroup,
     ...acceptBatchWith(acceptGroup, () => {}),

@@ -107,7 +107,7 @@ export async function serve(
   options: SpawnOptions = {},
 ): Promise<Service> {
   const own = ["serve", "--port", "0", "--data-dir", dataDir, "--json", "--log-level", "warn"];
-  const running = await start([...own, ...flags], options);
+  const running = await start([...own, ...driverFor(flags), ...flags], options);
   const { url, socket, pid } = JSON.parse(running.line) as Pick<Service, "url" | "socket" | "pid">;
   if (pid === running.pid) return { ...running, url, socket };
   // The program of `prefix` would die alone.
@@ -119,6 +119,18 @@ export async function serve(
       await running.exited;
     },
   };
+}
+
+/** A service that names neither program nor driver is one of a test that needs no sandbox. */
+function driverFor(flags: string[]): string[] {
+  const named = ["--driver", "--apptainer", "--config"].some((flag) => flags.includes(flag));
+  return named ? [] : ["--driver", "none"];
+}
+
+/** Flags for a service whose sandboxes one of the drivers makes. */
+export function driverFlags(driver: string): string[] {
+  const bwrap = driver === "bubblewrap" ? ["--bwrap", environment("ROLLOUTD_BWRAP")] : [];
+  return ["--driver", driver, ...bwrap];
 }
 
 /** Flags for a service that makes real sandboxes. */

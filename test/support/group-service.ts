@@ -134,6 +134,7 @@ export function groupService(
     gate: new Gate({ maxWaiting: 100, maxStreams: 1 }),
     backends: fakeBackends(),
     weights: idleWeights(),
+    sandboxes: { driver: "none", missing: () => [] },
   });
   return {
     store,

@@ -33,7 +33,11 @@ export function cannotRead(path: string, error: unknown): ServiceError {
     return new ServiceError("image_not_found", `there is no image at ${path}`, { cause: error });
   }
   const what = `the image ${path} can't be read: ${message}`;
-  return new ServiceError("image_invalid", what, { cause: error });
+  const mend = "have its owner open it, and the folders above, to this user (chmod a+rX)";
+  return new ServiceError("image_invalid", what, {
+    cause: error,
+    ...(code === "EACCES" && { mend }),
+  });
 }
 
 export function sameFile(a: FileState, b: FileState): boolean {

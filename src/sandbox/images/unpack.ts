@@ -1,7 +1,8 @@
-import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { ServiceError } from "../../errors.ts";
 import type { FileLock } from "../../lib/file-lock.ts";
+import { whyNotExecutable } from "../../lib/why-not-executable.ts";
+import { findProgram } from "../programs.ts";
 import { sifRootOffset } from "./sif.ts";
 import type { Source } from "./source.ts";
 import { runTool, type ToolResult } from "./tool.ts";
@@ -70,6 +71,8 @@ async function toolFor(source: Source, { folder, apptainer }: UnpackOptions): Pr
   }
 }
 
+const MEND = "Install Apptainer, or name it with --apptainer.";
+
 function build(apptainer: string, folder: string, from: string): Tool {
   const given = Object.entries(process.env).filter(([name]) => REGISTRY_VARIABLES.test(name));
   const own = Object.fromEntries(
@@ -79,7 +82,14 @@ function build(apptainer: string, folder: string, from: string): Tool {
     ]),
   );
   return {
-    argv: [apptainer, "build", "--disable-cache", "--sandbox", join(folder, "rootfs"), from],
+    argv: [
+      findProgram({ name: apptainer, mend: MEND }),
+      "build",
+      "--disable-cache",
+      "--sandbox",
+      join(folder, "rootfs"),
+      from,
+    ],
     env: { HOME: folder, ...(Object.fromEntries(given) as Record<string, string>), ...own },
   };
 }
@@ -88,7 +98,8 @@ function build(apptainer: string, folder: string, from: string): Tool {
 function findUnsquashfs(apptainer: string): string | null {
   const program = Bun.which(apptainer);
   const beside = program === null ? null : join(dirname(program), "unsquashfs");
-  return beside !== null && existsSync(beside) ? beside : Bun.which("unsquashfs");
+  const found = [beside, Bun.which("unsquashfs")].filter((path) => path !== null);
+  return found.find((path) => whyNotExecutable(path) === null) ?? null;
 }
 
 function onlyDevicesMissing({ kind }: Source, { exitCode, output }: ToolResult): boolean {

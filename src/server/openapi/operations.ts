@@ -6,6 +6,7 @@ import { rolloutRequestSchema, submitSchema } from "../../protocol/rollout.ts";
 import { addSchema, decisionsSchema, leavingSchema } from "../routes/backends.ts";
 import { batchListQuery, groupsQuery } from "../routes/batches.ts";
 import { groupListQuery, groupReadQuery } from "../routes/groups.ts";
+import { readySchema } from "../routes/health.ts";
 import { instanceQuery } from "../routes/instances.ts";
 import { rescoreSchema } from "../routes/rescore.ts";
 import { announceSchema, pauseSchema } from "../routes/weights.ts";
@@ -165,7 +166,12 @@ export const OPERATIONS: Operation[] = [
   { route: "POST /v1/weights/resume", summary: "Go on after a pause" },
   { route: "GET /v1/status", summary: "Counts by stage" },
   { route: "GET /healthz", summary: "Alive" },
-  { route: "GET /readyz", summary: "Takes work" },
+  {
+    route: "GET /readyz",
+    summary:
+      "Takes work, and has a driver, an image and a backend for it; 503 names what is missing",
+    query: readySchema,
+  },
   { route: "GET /metrics", summary: "Metrics for Prometheus", answers: ["text/plain"] },
   { route: "GET /openapi.json", summary: "This description" },
 ];
