@@ -6,7 +6,7 @@ import type { EngineProfile } from "../inference/engine-profile.ts";
 import { differenceOf } from "../inference/one-pool.ts";
 import { probeBackend } from "../inference/probe.ts";
 import type { BackendRegistry } from "../inference/registry.ts";
-import { readModelFolder } from "../inference/tokens/model-folder.ts";
+import { loadTokenModel } from "../inference/tokens/token-model.ts";
 import type { Clock } from "../lib/clock.ts";
 import { NETWORKS, type Network } from "../lib/network.ts";
 import type { Backends, BackendView } from "../server/parts.ts";
@@ -68,7 +68,7 @@ export function createBackends(
         signal,
       };
       const folder = model_dir === undefined ? {} : { modelDir: resolve(model_dir) };
-      if (folder.modelDir) await readModelFolder(folder.modelDir);
+      if (folder.modelDir) await loadTokenModel(folder.modelDir);
       const probed = await probeBackend(url, options).catch((error) => {
         throw withMend(error);
       });

@@ -1,4 +1,7 @@
 import { isDeeper } from "../../../lib/is-deeper.ts";
+import { dumps, ONE_LINE } from "../jinja/json-text.ts";
+import { loads } from "../jinja/json-value.ts";
+import { Dict, type Value } from "../jinja/values.ts";
 import type { CallStatus, ParsedCall } from "./dialect.ts";
 
 type Parsed = Pick<ParsedCall, "status" | "name" | "arguments" | "id">;
@@ -9,10 +12,10 @@ export function callOfJson(text: string): Parsed {
   if (value === null) {
     return { status: "invalid_json", name: nameIn(text), arguments: text, id: null };
   }
-  const { name, id } = value;
-  const args = argumentsOf(value.arguments ?? value.parameters ?? {});
+  const [name, id] = [value.get("name"), value.get("id")];
+  const args = argumentsOf(value.get("arguments") ?? value.get("parameters") ?? new Dict());
   const found = {
-    arguments: args ?? JSON.stringify(value),
+    arguments: args ?? dumps(value, COMPACT),
     id: typeof id === "string" ? id : null,
   };
   if (typeof name !== "string" || name === "")
@@ -29,19 +32,20 @@ export function callOfArguments(name: string, text: string): Omit<Parsed, "id"> 
   return { status, name: name === "" ? null : name, arguments: args ?? text };
 }
 
-/** Some models write the object once more as a string. */
-function argumentsOf(value: unknown): string | null {
+const COMPACT = { ...ONE_LINE, itemSeparator: ",", keySeparator: ":" };
+
+/** With its numbers and keys as they were written. Some models write the object once more as a string. */
+function argumentsOf(value: Value): string | null {
   const object = typeof value === "string" ? parseObject(value) : value;
-  if (typeof object !== "object" || object === null || Array.isArray(object)) return null;
-  return JSON.stringify(object);
+  return object instanceof Dict ? dumps(object, COMPACT) : null;
 }
 
-function parseObject(text: string): Record<string, unknown> | null {
+/** Only what every reader of JSON takes, so that no NaN. */
+function parseObject(text: string): Dict | null {
   try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value !== "object" || value === null || Array.isArray(value)) return null;
-    if (isDeeper(value)) return null;
-    return value as Record<string, unknown>;
+    if (isDeeper(JSON.parse(text))) return null;
+    const value = loads(text);
+    return value instanceof Dict ? value : null;
   } catch {
     return null;
   }
