@@ -7,26 +7,8 @@ import { judge, type PlayedCall, playCase } from "../../src/inference/tokens/ver
 import type { VerifyCase } from "../../src/inference/tokens/verify-cases.ts";
 import { drawCase } from "../../src/inference/tokens/verify-draw.ts";
 import { Reference } from "./reference.ts";
+import { type Row, table } from "./table.ts";
 import { type FoundTemplate, makeFolder, templatesBelow } from "./templates.ts";
-
-type Row = {
-  name: string;
-  standIn: boolean;
-  /** Why its folder is not taken; null where it is. */
-  refused: string | null;
-  /** Whether it shows tool calls; rollouts with tools are refused otherwise. */
-  showsCalls: boolean;
-  conversations: number;
-  prompts: number;
-  equal: number;
-  sampled: number;
-  forked: number;
-  /** Conversations that Python's rendering refuses as well. */
-  refusedByTemplate: number;
-  forks: Map<string, number>;
-  silent: string[];
-  loud: string[];
-};
 
 const [packages, npm, python, count = "60", first = "1", only = ""] = process.argv.slice(2);
 if (!packages || !npm || !python)
@@ -64,16 +46,13 @@ try {
   rmSync(dir, { recursive: true, force: true });
 }
 const sum = (of: (row: Row) => number) => rows.reduce((total, row) => total + of(row), 0);
+const silent = sum((row) => row.silent.length);
+const loud = sum((row) => row.loud.length);
+console.log(table(rows));
 console.error(
-  JSON.stringify({
-    templates: rows.length,
-    conversations: sum((r) => r.conversations),
-    prompts: sum((r) => r.prompts),
-    silent: sum((r) => r.silent.length),
-    loud: sum((r) => r.loud.length),
-    refused: rows.filter((r) => r.refused !== null).length,
-  }),
+  `${rows.length} templates, ${sum((row) => row.conversations)} conversations, ${sum((row) => row.prompts)} prompts: ${silent} silent differences, ${loud} refusals in the middle`,
 );
+process.exitCode = silent + loud > 0 ? 1 : 0;
 
 async function tried(found: FoundTemplate): Promise<Row> {
   const { name, text } = found;

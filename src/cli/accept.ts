@@ -1,6 +1,7 @@
 import type { Config } from "../config/settings.ts";
 import { ServiceError } from "../errors.ts";
 import type { Limits } from "../jobs/job.ts";
+import { jsonWithTools } from "../lib/exact-tools.ts";
 import type { Submission } from "../pipeline/parts.ts";
 import { type EngineRoute, imageSchema, type RolloutRequest } from "../protocol/rollout.ts";
 import { canonicalWith, shareTerms } from "../protocol/terms.ts";
@@ -70,7 +71,7 @@ export function acceptWith(
         scoredInFresh: plan.evaluation === "fresh",
         needsBackend: kind.needsBackend,
         image: image ?? plan.image,
-        instance: JSON.stringify(instance),
+        instance: jsonWithTools(instance),
         options: terms.options,
         ...terms.row,
       },

@@ -6,7 +6,7 @@ import type { EngineProfile } from "../inference/engine-profile.ts";
 import { differenceOf } from "../inference/one-pool.ts";
 import { probeBackend } from "../inference/probe.ts";
 import type { BackendRegistry } from "../inference/registry.ts";
-import { readModelFolder } from "../inference/tokens/model-folder.ts";
+import { loadTokenModel } from "../inference/tokens/token-model.ts";
 import type { Clock } from "../lib/clock.ts";
 import { NETWORKS, type Network } from "../lib/network.ts";
 import type { AddBackend, Backends, BackendView } from "../server/parts.ts";
@@ -48,7 +48,7 @@ export async function examineBackend(
   const id = backendId(url);
   const how = { engine, timeoutMs: PROBE_TIMEOUT_MS, signal };
   const folder = model_dir === undefined ? {} : { modelDir: resolve(model_dir) };
-  if (folder.modelDir) await readModelFolder(folder.modelDir);
+  if (folder.modelDir) await loadTokenModel(folder.modelDir);
   const probed = await probeBackend(url, { id, networks, ...named, ...key, ...how }).catch(
     (error) => {
       throw withMend(error);

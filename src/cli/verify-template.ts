@@ -1,52 +1,74 @@
-import { loadTokenModel, type TokenModel } from "../inference/tokens/token-model.ts";
+import { loadTokenModel, PROBE_TOOLS, type TokenModel } from "../inference/tokens/token-model.ts";
 import { type Verification, verifyCase } from "../inference/tokens/verify.ts";
 import { VERIFY_CASES } from "../inference/tokens/verify-cases.ts";
+import { drawCase } from "../inference/tokens/verify-draw.ts";
 import { type Command, EXIT } from "./command.ts";
-import { parseFlags, refuseExtra, UsageError } from "./flags.ts";
+import { parseFlags, refuseExtra, UsageError, wholeNumber } from "./flags.ts";
 import { formatTable } from "./table.ts";
+
+const DRAWN = 40;
 
 export const verifyTemplateCommand: Command = {
   name: "verify-template",
-  summary: "compare the token ids of a growing conversation with the model's whole chat template",
-  help: `Usage: rolloutd verify-template MODEL_DIR [--template NAME] [--json]
+  summary: "compare the token ids of growing conversations with the model's whole chat template",
+  help: `Usage: rolloutd verify-template MODEL_DIR [--template NAME] [--conversations N] [--seed N] [--json]
 
-Runs a table of conversations through the incremental way, which keeps ids as they were sampled, and
-through the whole chat template of a local Hugging Face model folder (tokenizer.json,
-tokenizer_config.json, chat_template.jinja), and prints where and why they differ:
+Plays a table of conversations, and conversations that are drawn, as a rollout does, which keeps ids as they were
+sampled. At each turn it compares the prompt with what the whole chat template of a local Hugging Face model
+folder (tokenizer.json, tokenizer_config.json, chat_template.jinja) gives for all messages, and prints where and
+why they differ:
 
   equal    every prompt is what the template gives
   forked   so it is, in a new segment where the template rewrote the history
-  kept     the template shows an earlier turn otherwise than it was; the engine's ids are kept
+  sampled  so it is, but for turns of the model's, which stay as it sampled them
   refused  the template does not take such a conversation
-  differs  neither equal nor explained: don't train with this template, and report it
+  differs  anything else: don't train with this template, and report it
 
-Exit code 1 when a conversation differs.
+Exit code 1 when a conversation differs, or when the template shows no tool calls.
 
-  --template NAME  of a folder with several templates
-  --json           one JSON object per conversation
+  --template NAME    of a folder with several templates
+  --conversations N  that are drawn (default ${DRAWN})
+  --seed N           the first of their seeds (default 1)
+  --json             one JSON object per conversation
 `,
   async run(argv) {
     const { values, positionals } = parseFlags(argv, {
       template: { type: "string" },
+      conversations: { type: "string" },
+      seed: { type: "string" },
       json: { type: "boolean" },
     });
     refuseExtra(positionals, 1);
     const [folder] = positionals;
     if (folder === undefined) throw new UsageError("name a model folder");
     const { template } = values;
+    const count = wholeNumber("conversations", values.conversations ?? String(DRAWN));
+    const first = wholeNumber("seed", values.seed ?? "1");
     const model = await loadTokenModel(folder, template === undefined ? {} : { template });
-    const found = VERIFY_CASES.map((given) => verifyCase(model, given));
+    const showsCalls = model.shape(PROBE_TOOLS, {}).shownCall !== null;
+    const drawn = Array.from({ length: count }, (_, at) => drawCase(first + at, showsCalls));
+    const given = [
+      ...VERIFY_CASES.filter(({ tools }) => showsCalls || tools.length === 0),
+      ...drawn,
+    ];
+    const found = given.map((one) => verifyCase(model, one));
     if (values.json) for (const one of found) console.log(JSON.stringify(one));
     else process.stdout.write(`${summary(model)}\n${report(found)}`);
-    return found.some(({ verdict }) => verdict === "differs") ? EXIT.failed : EXIT.done;
+    const differs = found.some(({ verdict }) => verdict === "differs");
+    return differs || !showsCalls ? EXIT.failed : EXIT.done;
   },
 };
 
 function summary(model: TokenModel): string {
-  const { endOfTurn, form } = model.shape([], {});
+  const { endOfTurn, form, shownCall, notKept } = model.shape(PROBE_TOOLS, {});
   const end = form.lastEnd?.sampled ?? endOfTurn;
   const ends = end === null ? "the next one's opener" : JSON.stringify(end);
-  return `Tool calls are read as ${model.dialect}; a turn ends with ${ends}.\n`;
+  const calls =
+    shownCall === null
+      ? "The template shows no tool calls, so that rollouts with tools are refused"
+      : `Tool calls are read as ${model.dialect}`;
+  const kept = notKept === null ? "" : `History can't be kept: ${notKept}.\n`;
+  return `${calls}; a turn ends with ${ends}.\n${kept}`;
 }
 
 function report(found: Verification[]): string {

@@ -1,5 +1,6 @@
 import { ServiceError } from "../errors.ts";
 import { pause } from "../lib/abortable.ts";
+import { jsonWithTools } from "../lib/exact-tools.ts";
 import { type Endpoint, type RouteRoot, routeOf } from "./endpoint.ts";
 import {
   type Answer,
@@ -119,7 +120,7 @@ async function callUntilAnswered(
 
 function requestOf(call: EngineCall, requestId: string) {
   const { endpoint, root, method, path, headers, body, maxReplyBytes, onEvents } = call;
-  const bytes = body === null ? null : Buffer.from(JSON.stringify(body(requestId)));
+  const bytes = body === null ? null : Buffer.from(jsonWithTools(body(requestId) as object));
   const all: Record<string, string> = {
     Accept: onEvents ? "text/event-stream, application/json" : "application/json",
     "Accept-Encoding": "identity",

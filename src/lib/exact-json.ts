@@ -23,22 +23,27 @@ export function parseExactJson(text: string): unknown {
   );
 }
 
-/** JSON that stays the text that it is, within values that are none: its numbers and the order of its keys. */
-export class ExactJson {
-  readonly text: string;
+const sources = new WeakMap<object, string>();
 
-  constructor(text: string) {
-    this.text = text;
-  }
+/** Remembers the JSON text that an object was read from, with its numbers and the order of its keys. */
+export function keepSource<T extends object>(value: T, source: string): T {
+  sources.set(value, source);
+  return value;
 }
 
-/** What `parseExactJson` has read, as JSON again; so is what holds `ExactJson`. */
+/** The JSON text of an object that `keepSource` was given. */
+export function sourceOf(value: unknown): string | undefined {
+  return typeof value === "object" && value !== null ? sources.get(value) : undefined;
+}
+
+/** What `parseExactJson` has read, as JSON again; objects whose text is kept are that text. */
 export function exactJson(value: unknown): string {
   const texts: string[] = [];
   const mark = `exact-${crypto.randomUUID()}-`;
   const shown = JSON.stringify(value, (_key, each) => {
     if (typeof each === "bigint") return rawJSON(String(each));
-    return each instanceof ExactJson ? `${mark}${texts.push(each.text) - 1}` : each;
+    const source = sourceOf(each);
+    return source === undefined ? each : `${mark}${texts.push(source) - 1}`;
   });
   if (texts.length === 0) return shown;
   return shown.replace(new RegExp(`"${mark}(\\d+)"`, "g"), (_, at) => texts[Number(at)] as string);

@@ -1,5 +1,6 @@
 import { ServiceError, toErrorBody } from "../errors.ts";
 import { pause } from "../lib/abortable.ts";
+import { parseWithTools } from "../lib/exact-tools.ts";
 import { type Line, type LinePosition, readLines } from "../lib/line-page.ts";
 import type { BatchRow } from "../store/tables.ts";
 import type { Batches } from "./batches.ts";
@@ -112,7 +113,7 @@ function parseLine(bytes: Uint8Array): { row: unknown } | null {
   }
   if (text === "") return null;
   try {
-    return { row: JSON.parse(text) };
+    return { row: parseWithTools(text) };
   } catch (error) {
     throw new ServiceError("bad_json", "the line is not valid JSON", { cause: error });
   }

@@ -1,4 +1,5 @@
 import { ServiceError } from "../errors.ts";
+import { parseWithTools } from "../lib/exact-tools.ts";
 import { isDeeper, MAX_JSON_DEPTH } from "../lib/is-deeper.ts";
 import { expectJsonBody } from "./body-type.ts";
 
@@ -23,7 +24,7 @@ export async function readJson(request: Request, maxBytes: number): Promise<unkn
 
 function parseJson(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseWithTools(text);
   } catch (error) {
     const message = `the body is not valid JSON: ${(error as Error).message}`;
     throw new ServiceError("bad_json", message, { field: "body" });

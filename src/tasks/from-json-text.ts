@@ -1,4 +1,5 @@
 import { parseExactJson } from "../lib/exact-json.ts";
+import { parseWithTools } from "../lib/exact-tools.ts";
 import { isDeeper } from "../lib/is-deeper.ts";
 
 /**
@@ -12,6 +13,12 @@ export function fromJsonText(value: unknown): unknown {
 /** The same, with whole numbers as `parseExactJson` reads them. */
 export function fromExactJsonText(value: unknown): unknown {
   return read(value, parseExactJson);
+}
+
+/** The same for a list of tools, whose schemas stay as they were written. */
+export function fromToolsText(value: unknown): unknown {
+  const parse = (text: string) => (parseWithTools(`{"tools":${text}}`) as { tools: unknown }).tools;
+  return read(value, parse);
 }
 
 function read(value: unknown, parse: (text: string) => unknown): unknown {

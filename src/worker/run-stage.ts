@@ -2,6 +2,7 @@ import type { Pace } from "../agent/pace.ts";
 import { PacedDialogue } from "../agent/paced-dialogue.ts";
 import { ServiceError, toErrorBody } from "../errors.ts";
 import type { Message, ToolSchema } from "../inference/engine.ts";
+import { parseWithTools } from "../lib/exact-tools.ts";
 import { wellFormed } from "../lib/well-formed.ts";
 import type { StageFinished, StartStage } from "../pipeline/messages.ts";
 import type { RolloutOptions } from "../protocol/rollout.ts";
@@ -87,7 +88,9 @@ class StageRun {
   }
 
   work(): Promise<Result> {
-    const instance = this.#kind.parse(JSON.parse(this.#start.instance));
+    const instance = this.#kind.parse(
+      parseWithTools(this.#start.instance) as Record<string, unknown>,
+    );
     this.#plan = this.#kind.sandboxes(instance, this.#parts.settings.tasks);
     switch (this.#start.stage) {
       case "init":

@@ -1,4 +1,5 @@
 import { EventStream } from "../../inference/event-stream.ts";
+import { parseWithTools } from "../../lib/exact-tools.ts";
 import {
   MAX_MESSAGE_BYTES,
   type McpTransport,
@@ -31,7 +32,7 @@ export class HttpTransport implements McpTransport {
     const isStream = response.headers.get("content-type")?.startsWith("text/event-stream");
     if (isStream) return await answerIn(response, message.id);
     const chunks = await Array.fromAsync(bodyOf(response));
-    return JSON.parse(Buffer.concat(chunks).toString()) as RpcResponse;
+    return parseWithTools(Buffer.concat(chunks).toString()) as RpcResponse;
   }
 
   async notify(message: RpcNotification, signal: AbortSignal): Promise<void> {
@@ -76,7 +77,7 @@ export class HttpTransport implements McpTransport {
 async function answerIn(response: Response, id: number): Promise<RpcResponse> {
   let answer: RpcResponse | undefined;
   const events = new EventStream((data) => {
-    const message = JSON.parse(data) as RpcResponse & { method?: string };
+    const message = parseWithTools(data) as RpcResponse & { method?: string };
     if (message.method === undefined && message.id === id) answer ??= message;
   });
   for await (const chunk of bodyOf(response)) {

@@ -1,4 +1,5 @@
 import { abortable } from "../../lib/abortable.ts";
+import { parseWithTools } from "../../lib/exact-tools.ts";
 import {
   MAX_MESSAGE_BYTES,
   type McpTransport,
@@ -75,7 +76,7 @@ export class StdioTransport implements McpTransport {
   }
 
   #take(line: string): void {
-    const message = JSON.parse(line) as RpcResponse & { method?: string };
+    const message = parseWithTools(line) as RpcResponse & { method?: string };
     if (message.method === undefined) this.#waiting.get(message.id as number)?.resolve(message);
     else if (message.id !== undefined) this.#send(answerTo(message.id, message.method));
   }

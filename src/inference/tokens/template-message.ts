@@ -1,4 +1,4 @@
-import { ExactJson } from "../../lib/exact-json.ts";
+import { keepSource } from "../../lib/exact-json.ts";
 import type { AssistantMessage, Message } from "../engine.ts";
 import type { TemplateMessage } from "./chat-template.ts";
 import { loads } from "./jinja/json-value.ts";
@@ -96,7 +96,7 @@ function joined(...texts: (string | undefined)[]): string {
 
 function argumentsIn(text: string, form: MessageForm): unknown {
   if (form.arguments === "text") return text;
-  if (isJsonObject(text)) return new ExactJson(text);
+  if (isJsonObject(text)) return keepSource({}, text);
   return form.malformed === "text" ? text : { malformed: text };
 }
 

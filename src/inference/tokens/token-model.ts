@@ -30,7 +30,7 @@ export type TokenModel = {
 const MAX_SHAPES = 64;
 
 /** Some templates show calls only where there are tools, or take no conversation without. */
-const PROBE_TOOLS: ToolSchema[] = [
+export const PROBE_TOOLS: ToolSchema[] = [
   {
     type: "function",
     function: {

@@ -1,4 +1,4 @@
-import { ExactJson } from "../../lib/exact-json.ts";
+import { keepSource } from "../../lib/exact-json.ts";
 import type { AssistantMessage, Message, ToolSchema } from "../engine.ts";
 import type { VerifyCase } from "./verify-cases.ts";
 
@@ -54,7 +54,7 @@ const TOOLS: ToolSchema[] = ["execute_bash", "find_files", "edit"].map((name, at
   function: {
     name,
     description: `Does ${name}; it's "quick" — naïve.`,
-    parameters: new ExactJson(PARAMETERS[at] as string) as never,
+    parameters: keepSource(JSON.parse(PARAMETERS[at] as string), PARAMETERS[at] as string),
   },
 }));
 

@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { ToolName } from "../../agent/tool.ts";
 import { TOOL_NAMES } from "../../agent/tools.ts";
 import type { Message, ToolSchema } from "../../inference/engine.ts";
+import { isObject } from "../../lib/is-object.ts";
 import { fromJsonText } from "../from-json-text.ts";
 import { parseRow } from "../parse-row.ts";
 import { promptMessages, promptSchema } from "../problem.ts";
@@ -10,7 +11,8 @@ const functionSchema = z.looseObject({
   /** Also the last part of the address that the tool is called at, which must not lead out of the server's. */
   name: z.string().regex(/^(?!\.{1,2}$)[^/]+$/, "must be a name, not a path"),
   description: z.string().nullish(),
-  parameters: z.record(z.string(), z.unknown()).nullish(),
+  // Itself, not a copy: it remembers the text that it was read from.
+  parameters: z.custom<Record<string, unknown>>(isObject, "must be an object").nullish(),
 });
 
 const rowSchema = z

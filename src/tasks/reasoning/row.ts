@@ -6,7 +6,7 @@ import { type Instruction, uncheckable } from "../../verifiers/instructions/grad
 import type { ExpectedCall } from "../../verifiers/tool-calls.ts";
 import { type AnswerCheck, answerCheck, answerFields } from "../answer-check.ts";
 import { type CodeInstance, parseCodeRow } from "../code/row.ts";
-import { fromJsonText } from "../from-json-text.ts";
+import { fromJsonText, fromToolsText } from "../from-json-text.ts";
 import { parseMathRow } from "../math/row.ts";
 import { parseRow } from "../parse-row.ts";
 import { promptMessages, promptSchema } from "../problem.ts";
@@ -42,7 +42,7 @@ const rowSchema = z.looseObject({
     .looseObject({ input: promptSchema, tools: z.array(z.looseObject({})).nullish() })
     .nullish(),
   verifier: z.enum(CHECKS).nullish(),
-  tools: z.preprocess(fromJsonText, z.array(z.looseObject({}))).nullish(),
+  tools: z.preprocess(fromToolsText, z.array(z.looseObject({}))).nullish(),
   reward_model: z
     .preprocess(fromJsonText, z.looseObject({ ground_truth: truthSchema.optional() }))
     .nullish(),
@@ -58,7 +58,8 @@ const callsSchema = z.array(
 const toolSchema = z.looseObject({
   name: z.string().min(1),
   description: z.string().default(""),
-  parameters: args.default({}),
+  // Itself, not a copy: it remembers the text that it was read from.
+  parameters: z.custom<Record<string, unknown>>(isObject, "must be an object").default({}),
 });
 
 type Row = z.output<typeof rowSchema>;

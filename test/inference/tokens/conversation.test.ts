@@ -123,11 +123,14 @@ describe.each(FAMILIES)("a conversation with %s", (family) => {
 describe("Qwen3's conversation", () => {
   test("writes the newline that the model does not sample", async () => {
     const { conversation, text, say } = await setup("qwen3", [user("Hi")], { tools: [] });
-    say("<think>\na\n</think>\n\nHello<|im_end|>", calls("Hello", ["c1"], "a"));
+    const call =
+      '<tool_call>\n{"name": "execute_bash", "arguments": {"command": "echo c1"}}\n</tool_call>';
+    say(`<think>\na\n</think>\n\nHello\n${call}<|im_end|>`, calls("Hello", ["c1"], "a"));
     conversation.add(result("c1", "1"), result("c2", "2"));
     expect(text()).toBe(
       [
-        "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n<think>\na\n</think>\n\nHello<|im_end|>\n",
+        "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n<think>\na\n</think>\n\nHello\n",
+        `${call}<|im_end|>\n`,
         "<|im_start|>user\n<tool_response>\n1\n</tool_response>\n<tool_response>\n2\n</tool_response><|im_end|>\n",
         "<|im_start|>assistant\n",
       ].join(""),
@@ -192,7 +195,7 @@ describe("Qwen3's conversation", () => {
       from: 0,
       common,
       reason: "template_rewrote_history",
-      detail: "the template drops earlier reasoning once a user message follows",
+      detail: "the template drops the turn's reasoning once a user message follows",
     });
     const end = second?.ids.length ?? 0;
     expect(second?.spans).toEqual([{ kind: "prompt", start: 0, end, mask: 0 }]);

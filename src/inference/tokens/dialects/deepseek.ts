@@ -1,4 +1,4 @@
-import { type Dialect, type FoundCall, parsedText } from "./dialect.ts";
+import { type Dialect, type FoundCall } from "./dialect.ts";
 import { callOfArguments } from "./json-call.ts";
 import { coverSection } from "./section.ts";
 
@@ -38,5 +38,5 @@ export const deepseek: Dialect = (source, from, tools) => {
     }
     start = source.indexOf(CALL[0], end);
   }
-  return parsedText(source, from, coverSection(source, from, found, SECTION), tools);
+  return coverSection(source, from, found, SECTION);
 };

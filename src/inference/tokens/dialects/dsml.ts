@@ -1,4 +1,4 @@
-import { type CallStatus, type Dialect, type FoundCall, parsedText } from "./dialect.ts";
+import { type CallStatus, type Dialect, type FoundCall } from "./dialect.ts";
 import { callOfArguments } from "./json-call.ts";
 import type { MarkedText } from "./marked-text.ts";
 import { coverSection } from "./section.ts";
@@ -29,7 +29,7 @@ export const dsml: Dialect = (source, from, tools) => {
     start = source.indexOf(OPEN, call.end);
   }
   const section = SECTIONS.find(([open]) => source.indexOf(open, from) >= 0) ?? SECTIONS[0];
-  return parsedText(source, from, coverSection(source, from, found, section), tools);
+  return coverSection(source, from, found, section);
 };
 
 type Read = Omit<FoundCall, "start" | "raw">;

@@ -1,5 +1,5 @@
 import type { ToolSchema } from "../../engine.ts";
-import { type CallStatus, type Dialect, type FoundCall, parsedText } from "./dialect.ts";
+import { type CallStatus, type Dialect, type FoundCall } from "./dialect.ts";
 import type { MarkedText } from "./marked-text.ts";
 import { typedArguments } from "./typed-arguments.ts";
 
@@ -17,7 +17,7 @@ export const glm: Dialect = (source, from, tools) => {
     found.push({ ...call, start, raw: source.text.slice(start, call.end) });
     start = source.indexOf(OPEN, call.end);
   }
-  return parsedText(source, from, found, tools);
+  return found;
 };
 
 function read(source: MarkedText, start: number, tools: readonly ToolSchema[]) {

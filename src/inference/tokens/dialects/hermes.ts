@@ -1,4 +1,4 @@
-import { type Dialect, type FoundCall, parsedText } from "./dialect.ts";
+import { type Dialect, type FoundCall } from "./dialect.ts";
 import { callOfJson, jsonEnds } from "./json-call.ts";
 
 const OPEN = "<tool_call>";
@@ -23,5 +23,5 @@ export const hermes: Dialect = (source, from, tools) => {
     found.push({ ...call, raw: source.text.slice(start, end), start, end });
     start = source.indexOf(OPEN, end);
   }
-  return parsedText(source, from, found, tools);
+  return found;
 };

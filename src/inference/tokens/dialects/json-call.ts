@@ -1,4 +1,7 @@
 import { isDeeper } from "../../../lib/is-deeper.ts";
+import { dumps, ONE_LINE } from "../jinja/json-text.ts";
+import { loads } from "../jinja/json-value.ts";
+import { Dict, type Value } from "../jinja/values.ts";
 import type { CallStatus, ParsedCall } from "./dialect.ts";
 
 type Parsed = Pick<ParsedCall, "status" | "name" | "arguments" | "id">;
@@ -9,15 +12,30 @@ export function callOfJson(text: string): Parsed {
   if (value === null) {
     return { status: "invalid_json", name: nameIn(text), arguments: text, id: null };
   }
-  const { name, id } = value;
-  const args = argumentsOf(value.arguments ?? value.parameters ?? {});
+  const { name, id, args: given } = partsOf(value);
+  const args = argumentsOf(given);
   const found = {
-    arguments: args ?? JSON.stringify(value),
+    arguments: args ?? dumps(value, COMPACT),
     id: typeof id === "string" ? id : null,
   };
   if (typeof name !== "string" || name === "")
     return { ...found, status: "missing_name", name: null };
   return { ...found, status: args === null ? "malformed" : "ok", name };
+}
+
+/** In the words of most families, of Cohere's, of those that write OpenAI's object, and of Apertus' `{"f": {…}}`. */
+function partsOf(value: Dict): { name: Value; id: Value; args: Value } {
+  const inner = value.get("function");
+  if (inner instanceof Dict) return partsOf(inner);
+  const named = ["name", "tool_name", "function"].find((key) => value.has(key));
+  const args = ["arguments", "parameters", "args"].find((key) => value.has(key));
+  const id = value.get("id") ?? value.get("tool_call_id");
+  const [only] = [...value.entries()];
+  if (named === undefined && value.size === 1 && only?.[1] instanceof Dict && args === undefined) {
+    return { name: only[0], id: null, args: only[1] };
+  }
+  const given = args === undefined ? new Dict() : value.get(args);
+  return { name: named === undefined ? null : value.get(named), id, args: given ?? new Dict() };
 }
 
 /** A call whose name stands outside of its JSON arguments. */
@@ -29,19 +47,35 @@ export function callOfArguments(name: string, text: string): Omit<Parsed, "id"> 
   return { status, name: name === "" ? null : name, arguments: args ?? text };
 }
 
-/** Some models write the object once more as a string. */
-function argumentsOf(value: unknown): string | null {
-  const object = typeof value === "string" ? parseObject(value) : value;
-  if (typeof object !== "object" || object === null || Array.isArray(object)) return null;
-  return JSON.stringify(object);
+/** A value as JSON without spaces; null where it holds a number that JSON can't. */
+export function compactJson(value: Value): string | null {
+  const text = dumps(value, COMPACT);
+  return isJson(text) ? text : null;
 }
 
-function parseObject(text: string): Record<string, unknown> | null {
+function isJson(text: string): boolean {
   try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value !== "object" || value === null || Array.isArray(value)) return null;
-    if (isDeeper(value)) return null;
-    return value as Record<string, unknown>;
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const COMPACT = { ...ONE_LINE, itemSeparator: ",", keySeparator: ":" };
+
+/** With its numbers and keys as they were written. Some models write the object once more as a string. */
+function argumentsOf(value: Value): string | null {
+  const object = typeof value === "string" ? parseObject(value) : value;
+  return object instanceof Dict ? compactJson(object) : null;
+}
+
+/** Only what every reader of JSON takes, so that no NaN. */
+function parseObject(text: string): Dict | null {
+  try {
+    if (isDeeper(JSON.parse(text))) return null;
+    const value = loads(text);
+    return value instanceof Dict ? value : null;
   } catch {
     return null;
   }

@@ -1,4 +1,4 @@
-import { type Dialect, type FoundCall, parsedText } from "./dialect.ts";
+import { type Dialect, type FoundCall } from "./dialect.ts";
 import { callOfArguments } from "./json-call.ts";
 import { coverSection } from "./section.ts";
 
@@ -30,5 +30,5 @@ export const kimi: Dialect = (source, from, tools) => {
     found.push({ ...call, id: id === "" ? null : id, raw, start, end });
     start = source.indexOf(CALL[0], end);
   }
-  return parsedText(source, from, coverSection(source, from, found, SECTION), tools);
+  return coverSection(source, from, found, SECTION);
 };

@@ -1,4 +1,4 @@
-import { type Dialect, type FoundCall, parsedText } from "./dialect.ts";
+import { type Dialect, type FoundCall } from "./dialect.ts";
 import { callOfJson, endOfJson } from "./json-call.ts";
 
 const TAG = "<|python_tag|>";
@@ -31,5 +31,5 @@ export const llama3Json: Dialect = (source, from, tools) => {
     const call = { status: "malformed", name: null, arguments: raw, id: null, raw } as const;
     found.push({ ...call, start: begin, end: source.length });
   }
-  return parsedText(source, from, found, tools);
+  return found;
 };

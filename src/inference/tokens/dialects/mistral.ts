@@ -1,4 +1,4 @@
-import { type Dialect, type FoundCall, parsedText } from "./dialect.ts";
+import { type Dialect, type FoundCall } from "./dialect.ts";
 import { callOfArguments, callOfJson, jsonEnds } from "./json-call.ts";
 import type { MarkedText } from "./marked-text.ts";
 
@@ -27,7 +27,7 @@ export const mistral: Dialect = (source, from, tools) => {
     }
     start = source.indexOf(OPEN, end);
   }
-  return parsedText(source, from, found, tools);
+  return found;
 };
 
 type EndOfJson = (start: number) => number;

@@ -1,4 +1,4 @@
-import { type CallStatus, type Dialect, type FoundCall, parsedText } from "./dialect.ts";
+import { type CallStatus, type Dialect, type FoundCall } from "./dialect.ts";
 import { PythonLiteral } from "./python-literal.ts";
 
 const START = "<|python_start|>";
@@ -13,7 +13,7 @@ export const pythonic: Dialect = (source, from, tools) => {
   const tagged = source.isAt(START, begin);
   const at = source.skipSpace(tagged ? begin + START.length : begin);
   if (!tagged && !LOOKS_LIKE_CALL.test(source.text.slice(at, at + 200))) {
-    return parsedText(source, from, [], tools);
+    return [];
   }
   const end = source.indexOf(END, at);
   const limit = end < 0 ? source.length : end;
@@ -22,7 +22,7 @@ export const pythonic: Dialect = (source, from, tools) => {
   const last = found.at(-1);
   if (first) first.start = begin;
   if (last) last.end = end < 0 ? last.end : end + END.length;
-  return parsedText(source, from, found, tools);
+  return found;
 };
 
 function readList(text: string, start: number): FoundCall[] {

@@ -1,5 +1,5 @@
 import type { ToolSchema } from "../../engine.ts";
-import { type CallStatus, type Dialect, type FoundCall, parsedText } from "./dialect.ts";
+import { type CallStatus, type Dialect, type FoundCall } from "./dialect.ts";
 import type { MarkedText } from "./marked-text.ts";
 import { typedArguments } from "./typed-arguments.ts";
 
@@ -19,7 +19,7 @@ export const openhands: Dialect = (source, from, tools) => {
     found.push({ ...call, start, raw: source.text.slice(start, call.end) });
     start = source.indexOf(FUNCTION, call.end);
   }
-  return parsedText(source, from, found, tools);
+  return found;
 };
 
 /** Qwen3-Coder and Qwen3.5: the same within `<tool_call>`. */
@@ -36,7 +36,7 @@ export const qwen3Coder: Dialect = (source, from, tools) => {
     found.push({ ...call, start, raw: source.text.slice(start, call.end) });
     start = source.indexOf(OPEN, call.end);
   }
-  return parsedText(source, from, found, tools);
+  return found;
 };
 
 type Read = Omit<FoundCall, "start" | "raw">;

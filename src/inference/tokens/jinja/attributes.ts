@@ -65,6 +65,8 @@ const UNSAFE: Record<string, string[]> = {
   list: ["append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort"],
 };
 
+const DICT_NAMES = new Set([...Object.keys(DICT_METHODS), ...(UNSAFE.dict ?? [])]);
+
 function methodsOf(value: Value): Record<string, Method<never>> {
   if (typeof value === "string") return STRING_METHODS as Record<string, Method<never>>;
   if (value instanceof Dict) return DICT_METHODS as Record<string, Method<never>>;
@@ -93,28 +95,34 @@ function unsafe(value: Value, name: string): Undefined | null {
 
 /** `value.name`: a method wins over an item of the same name. */
 export function getAttribute(value: Value, name: string): Value {
-  if (value instanceof Markup) return getAttribute(value.text, name);
-  if (value instanceof Undefined) value.fail();
-  if (value instanceof Namespace) {
-    return value.fields.has(name) ? value.fields.get(name) : missing(value, name);
-  }
-  if (value instanceof Fields) return value.get(name) ?? missing(value, name);
+  if (value instanceof Dict) {
+    // Nearly all names are an item's.
+    if (!DICT_NAMES.has(name) && !name.startsWith("__")) {
+      const found = value.get(name);
+      return found === undefined ? missing(value, name) : found;
+    }
+  } else if (value instanceof Namespace) {
+    const found = value.fields.get(name);
+    return found === undefined ? missing(value, name) : found;
+  } else if (value instanceof Fields) return value.get(name) ?? missing(value, name);
+  else if (value instanceof Undefined) value.fail();
+  else if (value instanceof Markup) return getAttribute(value.text, name);
   const found = method(value, name) ?? unsafe(value, name);
   if (found) return found;
-  if (value instanceof Dict && value.has(name)) return value.get(name);
   return missing(value, name);
 }
 
 /** `value[key]`: an item wins over a method of the same name. */
 export function getItem(value: Value, key: Value): Value {
-  if (value instanceof Markup || key instanceof Markup) return getItem(plain(value), plain(key));
-  if (value instanceof Undefined) value.fail();
   if (value instanceof Dict) {
-    if (value.has(key)) return value.get(key);
+    const found = value.get(key);
+    if (found !== undefined) return found;
   } else if (typeof key !== "string" && isNumber(key) && !(key instanceof Float)) {
     const found = itemAt(value, numberOf(key));
     if (found !== undefined) return found;
   }
+  if (value instanceof Undefined) value.fail();
+  if (value instanceof Markup || key instanceof Markup) return getItem(plain(value), plain(key));
   if (typeof key !== "string") return missing(value, textOf(key), true);
   if (value instanceof Namespace || value instanceof Fields) return getAttribute(value, key);
   return method(value, key) ?? unsafe(value, key) ?? missing(value, key);

@@ -37,12 +37,14 @@ export function equal(a: Value, b: Value): boolean {
   return a instanceof Undefined && b instanceof Undefined;
 }
 
-/** Below 0, 0 or above 0, as `a < b`, `a == b` or `a > b`. */
+/** Below 0, 0 or above 0, as `a < b`, `a == b` or `a > b`; NaN for numbers of which one is NaN. */
 export function order(a: Value, b: Value, operator = "<"): number {
+  if (typeof a === "number" && typeof b === "number") return a - b;
   if (typeof a === "string" && typeof b === "string") return textOrder(a, b);
   if (isNumber(a) && isNumber(b)) {
     const exact = typeof a === "bigint" || typeof b === "bigint";
     const [left, right] = exact ? [a, b].map(exactly) : [numberOf(a), numberOf(b)];
+    if (Number.isNaN(left) || Number.isNaN(right)) return Number.NaN;
     return (left as number) < (right as number) ? -1 : (left as number) > (right as number) ? 1 : 0;
   }
   if (Array.isArray(a) && Array.isArray(b) && a instanceof Tuple === b instanceof Tuple) {

@@ -10,7 +10,6 @@ import { textOf } from "./text.ts";
 import {
   type Callable,
   Dict,
-  Float,
   isNumber,
   itemsOf,
   type Named,
@@ -248,9 +247,8 @@ function holds(operator: Comparison, left: Value, right: Value): boolean {
   if (operator === "!=") return !equal(left, right);
   if (operator === "in") return contains(right, left);
   if (operator === "not in") return !contains(right, left);
-  const isNan = [left, right].some((side) => side instanceof Float && Number.isNaN(side.value));
-  if (isNan) return false;
   const way = order(left, right, operator);
+  if (Number.isNaN(way)) return false;
   if (operator === "<") return way < 0;
   if (operator === ">") return way > 0;
   return operator === "<=" ? way <= 0 : way >= 0;

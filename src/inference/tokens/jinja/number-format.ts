@@ -76,8 +76,10 @@ function general(value: number, given: number): string {
 /** Rounds the exact value, half to even, as C does. `toFixed` does the first from 1e21 on no more. */
 export function fixed(value: number, places: number): string {
   if (value >= 1e21) return BigInt(value) + (places > 0 ? `.${"0".repeat(places)}` : "");
-  const up = value.toFixed(Math.min(places, 100));
-  const isTie = Math.abs(Number(up) - value) * 10 ** places === 0.5;
+  const up = value.toFixed(places);
+  // All digits that a double has behind those places.
+  const rest = value.toFixed(100).slice(value.toFixed(100).indexOf(".") + 1 + places);
+  const isTie = /^50*$/.test(rest);
   if (!isTie || Number(up.at(-1)) % 2 === 0) return up;
   return (Number(up) - 10 ** -places).toFixed(places);
 }
