@@ -1,4 +1,4 @@
-import { type Dialect, type FoundCall } from "./dialect.ts";
+import type { Dialect, FoundCall } from "./dialect.ts";
 import { callOfArguments } from "./json-call.ts";
 import { coverSection } from "./section.ts";
 
@@ -11,7 +11,7 @@ const FENCED = /^([^\n]*)\n```(?:json)?\n([\s\S]*?)\n?(?:```)?\s*$/;
  * DeepSeek: within a section, V3 and R1 write `function<sep>f\n` and the arguments in a fence, V3.1
  * writes `f<sep>{…}`.
  */
-export const deepseek: Dialect = (source, from, tools) => {
+export const deepseek: Dialect = (source, from) => {
   const found: FoundCall[] = [];
   let start = source.indexOf(CALL[0], from);
   while (start >= 0) {

@@ -30,7 +30,16 @@ export type ParsedText = {
 
 /** In the order in which a template is tried with them: what is special stands before what it contains. */
 export const DIALECT_NAMES = [
-  ...(["harmony", "dsml", "deepseek", "kimi", "kimi_k3", "solar", "gemma4", "functiongemma"] as const),
+  ...([
+    "harmony",
+    "dsml",
+    "deepseek",
+    "kimi",
+    "kimi_k3",
+    "solar",
+    "gemma4",
+    "functiongemma",
+  ] as const),
   ...(["mistral", "minimax_m2", "minimax_m3", "muse", "minicpm", "hunyuan_v3", "glm"] as const),
   ...(["qwen3_coder", "seed_oss", "openhands", "hermes", "nemotron", "tool_calls"] as const),
   ...(["cohere", "apertus", "granite", "internlm", "gigachat", "function_call"] as const),

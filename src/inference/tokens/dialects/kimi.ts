@@ -1,4 +1,4 @@
-import { type Dialect, type FoundCall } from "./dialect.ts";
+import type { Dialect, FoundCall } from "./dialect.ts";
 import { callOfArguments } from "./json-call.ts";
 import { coverSection } from "./section.ts";
 
@@ -8,7 +8,7 @@ const ARGUMENTS = "<|tool_call_argument_begin|>";
 const ID = /^(?:functions\.)?(.+?)(?::\d+)?$/s;
 
 /** Kimi K2: `<|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{…}<|tool_call_end|>`. */
-export const kimi: Dialect = (source, from, tools) => {
+export const kimi: Dialect = (source, from) => {
   const found: FoundCall[] = [];
   let start = source.indexOf(CALL[0], from);
   while (start >= 0) {
