@@ -41,7 +41,7 @@ export const DIALECT_NAMES = [
     "functiongemma",
   ] as const),
   ...(["mistral", "minimax_m2", "minimax_m3", "muse", "minicpm", "hunyuan_v3", "glm"] as const),
-  ...(["qwen3_coder", "seed_oss", "openhands", "hermes", "nemotron", "tool_calls"] as const),
+  ...(["openhands", "qwen3_coder", "seed_oss", "hermes", "nemotron", "tool_calls"] as const),
   ...(["cohere", "apertus", "granite", "internlm", "gigachat", "function_call"] as const),
   ...(["lfm2", "olmo3", "functionary", "pythonic", "llama3_json"] as const),
 ] as const;

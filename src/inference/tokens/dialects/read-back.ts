@@ -7,7 +7,7 @@ import type { TextTokenizer } from "../tokenizer.ts";
 import { DIALECT_NAMES, type DialectName } from "./dialect.ts";
 import { compactJson } from "./json-call.ts";
 import { MarkedText } from "./marked-text.ts";
-import { parseReply, startsInReasoning } from "./reply.ts";
+import { parseReply } from "./reply.ts";
 import { markersIn } from "./unread.ts";
 
 /** What a template's own calls are read with. */
@@ -93,7 +93,7 @@ const SYSTEM: Message = { role: "system", content: "s" };
 const USER: Message = { role: "user", content: "u" };
 const CONTEXTS: Message[][] = [[USER], [SYSTEM, USER]];
 
-type Shown = Probe & { source: MarkedText; text: string; startsInReasoning: boolean };
+type Shown = Probe & { source: MarkedText; text: string };
 
 /**
  * Finds the dialect that reads the calls of a template as they were, by rendering some of every kind. `unread` is null
@@ -169,7 +169,7 @@ function showProbe(
     const required = PROBES.indexOf(probe) < REQUIRED;
     if (!isShown(probe, text, required)) return [];
     const source = MarkedText.ofIds(tokenizer, tokenizer.encode(text), new Set());
-    return [{ ...probe, source, text, startsInReasoning: startsInReasoning(whole.slice(0, at)) }];
+    return [{ ...probe, source, text }];
   }
   return [];
 }
@@ -195,13 +195,12 @@ function turnStart(prompt: string, whole: string, addedTokens: readonly string[]
 function isShown({ calls }: Probe, text: string, isPlain: boolean): boolean {
   return calls.every(([name, args]) => {
     const texts = isPlain ? textsOf(loads(args)) : [];
-    return [name, ...texts].every((word) => text.includes(word));
+    return (texts.length > 0 ? texts : [name]).every((word) => text.includes(word));
   });
 }
 
 function isReadBack(probe: Shown, dialect: DialectName, exactly: boolean): boolean {
-  const { source, startsInReasoning } = probe;
-  const { calls } = parseReply(source, { dialect, tools: PROBE_TOOLS, startsInReasoning });
+  const { calls } = read(probe, dialect);
   const required = PROBES.findIndex(({ name }) => name === probe.name) < REQUIRED;
   return (
     calls.length === probe.calls.length &&
@@ -216,9 +215,12 @@ function isReadBack(probe: Shown, dialect: DialectName, exactly: boolean): boole
 
 /** Whether a part of the calls is left in the text: another dialect reads more of them. */
 function leavesMarkers(probe: Shown, dialect: DialectName): boolean {
-  const { source, startsInReasoning, content } = probe;
-  const read = parseReply(source, { dialect, tools: PROBE_TOOLS, startsInReasoning });
-  return read.content.trim() !== content;
+  return read(probe, dialect).content.trim() !== probe.content;
+}
+
+/** A turn without reasoning, whether the prompt opens some or not. */
+function read({ source }: Shown, dialect: DialectName) {
+  return parseReply(source, { dialect, tools: PROBE_TOOLS, startsInReasoning: false });
 }
 
 function textsOf(value: Value): string[] {
