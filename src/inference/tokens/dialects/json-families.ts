@@ -15,6 +15,7 @@ export const apertus = framedJson({ open: "<|tools_prefix|>", close: "<|tools_su
 /** Granite 3 and Phi 4 mini: `<|tool_call|>[…]`, with an end or none. */
 export const granite = framedJson(
   { open: "<|tool_call|>", close: null },
+  { open: "<tool_call>", close: null },
   { open: "functools[", close: null },
 );
 

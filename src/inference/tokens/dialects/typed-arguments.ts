@@ -57,6 +57,12 @@ export function definitionsOf(schema: Schema | undefined): Schema {
 /** How deep a schema may refer to others. */
 const MAX_DEPTH = 8;
 
+/** What hand-written schemas call JSON's types. */
+const PYTHON_NAMES: Record<string, string> = {
+  ...{ int: "integer", float: "number", double: "number", bool: "boolean", str: "string" },
+  ...{ dict: "object", list: "array", None: "null" },
+};
+
 /** Every type that a schema allows; none where it says nothing. */
 export function typesOf(schema: Schema | undefined, depth = 0): Set<unknown> {
   if (!schema || depth > MAX_DEPTH) return new Set();
@@ -68,7 +74,8 @@ export function typesOf(schema: Schema | undefined, depth = 0): Set<unknown> {
   const further = [...variants, ...(referred ? [referred] : [])].flatMap((one) => [
     ...typesOf({ ...definitionsOf(schema), ...one }, depth + 1),
   ]);
-  return new Set([...own.filter((type) => type !== undefined), ...further]);
+  const named = own.map((type) => PYTHON_NAMES[String(type)] ?? type);
+  return new Set([...named.filter((type) => type !== undefined), ...further]);
 }
 
 function isSchema(value: unknown): value is Schema {

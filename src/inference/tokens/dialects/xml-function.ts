@@ -2,7 +2,7 @@ import type { ToolSchema } from "../../engine.ts";
 import type { CallStatus, Dialect, FoundCall } from "./dialect.ts";
 import { callOfArguments, endOfJson } from "./json-call.ts";
 import type { MarkedText } from "./marked-text.ts";
-import { typedArguments } from "./typed-arguments.ts";
+import { parametersOf, typedArguments } from "./typed-arguments.ts";
 
 const FUNCTION = "<function=";
 const FUNCTION_END = "</function>";
@@ -82,18 +82,22 @@ function readFunction(
     return done(isCut ? "unclosed" : "malformed", null, end);
   }
   const name = text.slice(start + FUNCTION.length, nameEnd).trim();
+  const known = new Set(Object.keys(parametersOf(name, tools)?.properties ?? {}));
+  const isOpen = (key: string) => known.has(key) && !written.some(([given]) => given === key);
   let at = source.skipSpace(nameEnd + 1);
   if (text[at] === "{") return readJson(source, wrapper, name, at);
   while (source.isAt(PARAMETER, at)) {
     const keyEnd = source.indexOf(">", at);
-    const valueEnd = keyEnd < 0 ? -1 : source.indexOf(PARAMETER_END, keyEnd);
+    const closed = keyEnd < 0 ? -1 : source.indexOf(PARAMETER_END, keyEnd);
+    const forgotten = keyEnd < 0 ? -1 : nextKnown(source, keyEnd, closed, isOpen);
+    const valueEnd = forgotten < 0 ? closed : forgotten;
     if (valueEnd < 0) return done("unclosed", name, endOfBroken(source, wrapper, at));
     const value = text
       .slice(keyEnd + 1, valueEnd)
       .replace(/^\n/, "")
       .replace(/\n$/, "");
     written.push([text.slice(at + PARAMETER.length, keyEnd).trim(), value]);
-    at = source.skipSpace(valueEnd + PARAMETER_END.length);
+    at = source.skipSpace(valueEnd + (forgotten < 0 ? PARAMETER_END.length : 0));
   }
   const end = at + FUNCTION_END.length;
   if (!source.isAt(FUNCTION_END, at)) {
@@ -102,6 +106,23 @@ function readFunction(
     return done(status, name, endOfBroken(source, wrapper, at));
   }
   return name === "" ? done("missing_name", null, end) : done("ok", name, end);
+}
+
+/**
+ * Models forget a value's closing tag at times: where the tool's next parameter begins on a line of its own before any
+ * closing tag, the value ends there. -1 where it does not.
+ */
+function nextKnown(
+  source: MarkedText,
+  from: number,
+  closed: number,
+  isOpen: (key: string) => boolean,
+): number {
+  const at = source.indexOf(`\n${PARAMETER}`, from + 1);
+  if (at < 0 || closed < 0 || at > closed) return -1;
+  const start = at + 1 + PARAMETER.length;
+  const key = /^([^<>\n]{1,200})>/.exec(source.text.slice(start, start + 201))?.[1]?.trim();
+  return key !== undefined && isOpen(key) ? at + 1 : -1;
 }
 
 /** Functionary writes the arguments as one JSON object. */
