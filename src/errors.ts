@@ -101,15 +101,20 @@ export type ErrorBody = {
   field?: string;
   /** What to do about it, as one sentence. */
   mend?: string;
+  details?: ErrorDetails;
 };
 
-type ErrorOptions = { field?: string; mend?: string; cause?: unknown };
+/** Where it happened, for people: the line of a user's module, the tool call that hung. */
+export type ErrorDetails = Record<string, unknown>;
+
+type ErrorOptions = { field?: string; mend?: string; details?: ErrorDetails; cause?: unknown };
 
 /** An expected failure. Anything else that is thrown is a bug and becomes `internal`. */
 export class ServiceError extends Error {
   readonly code: ErrorCode;
   readonly field: string | undefined;
   readonly mend: string | undefined;
+  readonly details: ErrorDetails | undefined;
 
   constructor(code: ErrorCode, message: string, options: ErrorOptions = {}) {
     // Many end with a piece of what somebody else wrote, which may be cut within a character.
@@ -118,6 +123,7 @@ export class ServiceError extends Error {
     this.code = code;
     this.field = options.field;
     this.mend = options.mend;
+    this.details = options.details;
   }
 
   get status(): number {
@@ -129,6 +135,7 @@ export class ServiceError extends Error {
     const body: ErrorBody = { code: this.code, message: this.message, boundary, retryable };
     if (this.field !== undefined) body.field = this.field;
     if (this.mend !== undefined) body.mend = this.mend;
+    if (this.details !== undefined) body.details = this.details;
     return body;
   }
 }
@@ -166,5 +173,6 @@ export function fromErrorBody(body: ErrorBody): ServiceError {
   const options: ErrorOptions = {};
   if (body.field !== undefined) options.field = body.field;
   if (body.mend !== undefined) options.mend = body.mend;
+  if (body.details !== undefined) options.details = body.details;
   return new ServiceError(body.code, body.message, options);
 }

@@ -20,6 +20,8 @@ export type AgentOptions = {
   signal: AbortSignal;
   /** Whether a message without a tool call is already the answer. */
   isAnswer(content: string): boolean;
+  /** Answers `finish` with the next part of the task; null ends the rollout. */
+  onFinish?: ((message: string) => Promise<string | null>) | undefined;
 };
 
 export type AgentOutcome = { stopReason: StopReason; finalMessage: string | null };
@@ -86,6 +88,7 @@ function say({ dialogue, recorder }: AgentOptions, message: Message): void {
 async function callModel(options: AgentOptions, turn: number): Promise<ModelTurn | "context"> {
   const { dialogue, backendId, recorder, signal } = options;
   try {
+    recorder.calling();
     const reply = await dialogue.next(turn, signal);
     recorder.call(reply.backendId ?? backendId, reply);
     if (reply.finishReason !== "abort") return reply;
@@ -105,11 +108,13 @@ async function runTool(
   steps: Step[],
 ): Promise<ToolResult> {
   const startMs = performance.now();
+  options.recorder.carryOut(call);
   const { name, arguments: text } = call.function;
   const malformed = malformedCalls.get(call.id);
-  const { status, ...result } = malformed
+  const called = malformed
     ? refusal(malformed.status, malformed.problem)
     : await invoke(options.tools, name, text);
+  const { status, ...result } = await continued(options, called);
   options.signal.throwIfAborted();
   const durationMs = Math.round((performance.now() - startMs) * 1000) / 1000;
   const run = { name, status, duration_ms: durationMs };
@@ -149,6 +154,13 @@ async function invoke(tools: Tool[], name: string, text: string): Promise<Called
   if (typeof args === "string") return refusal("malformed", args);
   const result = await tool.run(args);
   return { ...result, status: result.ok ? "ok" : result.timedOut ? "timeout" : "tool_error" };
+}
+
+/** A `finish` that has a further part of the task for its answer ends nothing. */
+async function continued({ onFinish }: AgentOptions, called: Called): Promise<Called> {
+  if (called.finish === undefined || !onFinish) return called;
+  const text = await onFinish(called.finish);
+  return text === null ? called : { text, ok: true, status: called.status };
 }
 
 function refusal(status: ToolStatus, problem: string): Called {

@@ -1,3 +1,6 @@
+import { GYM } from "../compat/nemo-gym/instance.ts";
+import { gymRollout } from "../compat/nemo-gym/run-request.ts";
+import type { GymServers } from "../compat/nemo-gym/scorer.ts";
 import type { Config } from "../config/settings.ts";
 import { ServiceError } from "../errors.ts";
 import type { Limits } from "../jobs/job.ts";
@@ -8,8 +11,8 @@ import { canonicalWith, shareTerms } from "../protocol/terms.ts";
 import { goldenKind } from "../tasks/golden.ts";
 import { mcpServersFor } from "../tasks/mcp-servers.ts";
 import { taskKindNamed, taskKindOf } from "../tasks/registry.ts";
-import { usesSandbox } from "../tasks/sandbox-plan.ts";
-import { taskSettings } from "./task-settings.ts";
+import { type SandboxPlan, usesSandbox } from "../tasks/sandbox-plan.ts";
+import { gymServers, taskSettings } from "./task-settings.ts";
 
 /** @param route where the rollout came through another API, how it reaches its engine */
 export type Accept = (request: RolloutRequest, route?: EngineRoute) => Submission;
@@ -26,6 +29,7 @@ export function acceptWith(
   whyNone = "it was started with --driver none",
 ): Accept {
   const settings = taskSettings(config);
+  const servers = gymServers(config);
   // One after the other mostly asks for the same.
   let last: { request: RolloutRequest; route: EngineRoute | undefined; terms: TermsOfJob } | null;
   const termsFor = (request: RolloutRequest, route: EngineRoute | undefined) => {
@@ -34,7 +38,8 @@ export function acceptWith(
     }
     return last.terms;
   };
-  return (request, route) => {
+  return (asked, route) => {
+    const request = ofGym(asked, servers);
     const { instance, agent, image, task_kind, golden, id } = request;
     const named = task_kind ? taskKindNamed(task_kind) : taskKindOf(instance.data_source);
     const kind = golden ? goldenKind(named, golden) : named;
@@ -42,11 +47,17 @@ export function acceptWith(
     const plan = kind.sandboxes(parsed, settings);
     if (golden) kind.golden?.(parsed, golden);
     checkRowImage(plan.image);
+    checkRowImage(plan.evaluationImage ?? null);
+    checkMemory(plan, config);
     mcpServersFor(kind.name, instance, agent?.mcp_servers, settings);
     if (usesSandbox(plan) && config.driver === "none") {
       const message = `a ${kind.name} rollout needs a sandbox, and the server has none: ${whyNone}`;
       const mend = "start the server with Apptainer or bubblewrap; `rolloutd doctor` tells more";
       throw new ServiceError("invalid_field", message, { field: "instance", mend });
+    }
+    if (!image && !plan.image && plan.ownImage) {
+      const { why, mend } = plan.ownImage;
+      throw new ServiceError("invalid_field", why, { field: "instance", mend });
     }
     if (usesSandbox(plan) && !image && !plan.image && !config.image) {
       const mend =
@@ -79,11 +90,30 @@ export function acceptWith(
   };
 }
 
+/** A row of NeMo Gym's as it is published becomes an instance of the kind that scores it. */
+function ofGym(request: RolloutRequest, servers: GymServers): RolloutRequest {
+  const { instance, agent } = request;
+  if (instance.data_source !== GYM || instance.verifier !== undefined) return request;
+  const { data_source: _source, ...row } = instance;
+  const read = gymRollout(row, servers);
+  if (read.agent === undefined) return { ...request, instance: read.instance };
+  return { ...request, instance: read.instance, agent: { ...read.agent, ...agent } };
+}
+
 function checkRowImage(image: string | null): void {
   const problem = image === null ? undefined : imageSchema.safeParse(image).error?.issues[0];
   if (!problem) return;
   const message = `the row's image "${image}" ${problem.message}`;
   throw new ServiceError("invalid_field", message, { field: "instance" });
+}
+
+/** An instance that needs more memory than it can have would fail by its machine, not by its agent. */
+function checkMemory({ limits }: SandboxPlan, { sandbox_memory_bytes: most }: Config): void {
+  const asked = limits?.memoryBytes ?? 0;
+  if (asked <= most) return;
+  const message = `the row asks for ${asked} bytes of memory, and a sandbox here has ${most}`;
+  const mend = "start the service with a larger --sandbox-memory-bytes";
+  throw new ServiceError("invalid_field", message, { field: "instance", mend });
 }
 
 type TermsOfJob = {

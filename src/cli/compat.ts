@@ -6,6 +6,7 @@ import type { Config } from "../config/settings.ts";
 import { hubFolder } from "../inference/tokens/hub-folder.ts";
 import type { ServerEnv, ServerParts } from "../server/parts.ts";
 import type { Accept } from "./accept.ts";
+import { gymServers } from "./task-settings.ts";
 
 /** So long a rollout goes on whose client left without an id to come back with. */
 const DISCONNECT_GRACE_MS = 10_000;
@@ -30,7 +31,11 @@ export function mountCompat(app: Hono<ServerEnv>, config: Config, parts: CompatP
   });
   gateway.endLeftovers();
   app.route("/", prorlRoutes(gateway, { ...parts, maxBodyBytes }));
-  const settings = { statusMode: config.gym_status_mode, adoptMs: config.compat_adopt_ms };
+  const settings = {
+    statusMode: config.gym_status_mode,
+    adoptMs: config.compat_adopt_ms,
+    servers: gymServers(config),
+  };
   const model = () => parts.backends.list()[0]?.model ?? "";
   app.route("/", gymRoutes({ ...parts, model, maxBodyBytes, settings }));
 }

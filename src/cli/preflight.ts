@@ -3,7 +3,7 @@ import { join, resolve } from "node:path";
 import { createSecureContext } from "node:tls";
 import { type Config, flagOf, type SettingName, variableOf } from "../config/settings.ts";
 import { ServiceError } from "../errors.ts";
-import { readModelFolder } from "../inference/tokens/model-folder.ts";
+import { loadTokenModel } from "../inference/tokens/token-model.ts";
 import type { Network } from "../lib/network.ts";
 import { makePrivateFolder } from "../lib/private-folder.ts";
 import { probeApptainer } from "../sandbox/apptainer.ts";
@@ -59,9 +59,11 @@ export const CHECKS: Partial<Record<SettingName, Check>> = {
   driver: (_name, config) => requireDriver(config),
   image: requireImage,
   task_images: (_text, config) => requireTaskImages(config),
-  model_dir: (path) => readModelFolder(resolve(path)),
+  model_dir: (path) => loadTokenModel(resolve(path)),
   reward_servers: (_urls, config) => taskSettings(config),
   task_urls: (_urls, config) => taskSettings(config),
+  gym_servers: (_servers, config) => taskSettings(config),
+  task_envs: requireVariables,
   api_key_env: requireVariables,
   backend_key_envs: requireVariables,
   judge_api_key_env: requireVariables,
@@ -73,7 +75,7 @@ export const NAMELESS: readonly SettingName[] = [
   ...(["backend", "model", "engine", "backend_networks", "balancing"] as const),
   ...(["judge_url", "judge_model", "search_url", "agent_reminder", "agent_stuck"] as const),
   ...(["callback_networks", "log_level", "min_isolation", "sandbox_writable"] as const),
-  "gym_status_mode",
+  ...(["gym_status_mode", "task_network"] as const),
 ];
 
 const PROGRAM_MEND =

@@ -1,5 +1,7 @@
 import { resolve } from "node:path";
 import type { RolloutView } from "../protocol/view.ts";
+import { GOLDEN, type Golden, goldensOf } from "../tasks/golden.ts";
+import { TASK_KINDS } from "../tasks/registry.ts";
 import type { Trajectory } from "../trajectory/record.ts";
 import type { ApiClient } from "./api-client.ts";
 import type { MadeWith } from "./made-with.ts";
@@ -48,18 +50,15 @@ type Plan = {
   maxTurns: number | undefined;
   runLimitMs: number | undefined;
   image: string | undefined;
-  /** The rows' own solutions as sample 0, and no work at all as sample 1. */
+  /** Sample k of a row is what `GOLDEN` has at k, as far as the row's kind knows it. */
   golden?: boolean;
 };
 
-const GOLDEN = ["solution", "nothing"] as const;
-
 export function planRollouts(rows: PlacedRow[], plan: Plan): PlannedRollout[] {
   const { prefix, seed, golden = false } = plan;
-  const samples = golden ? GOLDEN.length : plan.samples;
   const template = rolloutTemplate(plan);
   return rows.flatMap(({ row: instance, place }, row) =>
-    Array.from({ length: samples }, (_, sample) => ({
+    Array.from({ length: golden ? goldensOfRow(instance).length : plan.samples }, (_, sample) => ({
       row,
       place,
       sample,
@@ -72,6 +71,13 @@ export function planRollouts(rows: PlacedRow[], plan: Plan): PlannedRollout[] {
       },
     })),
   );
+}
+
+/** Of a kind that is not known here the service has to say what it can. */
+function goldensOfRow({ data_source: source }: Row): readonly Golden[] {
+  const kind = TASK_KINDS.find(({ dataSources }) => dataSources.includes(String(source)));
+  const goldens = kind ? goldensOf(kind) : [];
+  return goldens.length > 0 ? goldens : ["solution", "nothing"];
 }
 
 /** What all rollouts have in common, with the seed of the first. */
@@ -93,7 +99,7 @@ export function termsOf(plan: Plan, rows: string): MadeWith {
 
 /** Whether a row's own solution earned 1, or no work at all 0. */
 export function isGolden({ sample, reward }: Pick<RolloutResult, "sample" | "reward">): boolean {
-  return reward === (GOLDEN[sample] === "solution" ? 1 : 0);
+  return reward === (GOLDEN[sample] === "nothing" ? 0 : 1);
 }
 
 /**

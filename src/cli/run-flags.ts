@@ -18,6 +18,7 @@ export const RUN_FLAGS = {
   engine: { type: "string" },
   image: { type: "string" },
   apptainer: { type: "string" },
+  tasks: { type: "string" },
   config: { type: "string" },
   samples: { type: "string" },
   "group-size": { type: "string" },

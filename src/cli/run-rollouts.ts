@@ -20,6 +20,7 @@ import {
   type RolloutResult,
 } from "./run-collect.ts";
 import { formatFailures } from "./run-failures.ts";
+import { formatGolden } from "./run-golden.ts";
 import { formatSummary, formatTrajectory } from "./run-report.ts";
 import { exitOf } from "./signals.ts";
 import { WaitReason } from "./wait-reason.ts";
@@ -89,7 +90,7 @@ export async function runRollouts(
     });
     file.finish(superseded);
     const results = inOrder([...kept, ...ended]);
-    if (!json) report(results, shown.values(), file);
+    if (!json) report(results, shown.values(), file, golden);
     const broken = results.some(
       ({ error }) => error && !["policy", "client"].includes(error.boundary),
     );
@@ -111,8 +112,10 @@ function report(
   results: EndedRollout[],
   shown: Iterable<RolloutResult | null>,
   { lines, path }: ResultFile,
+  golden: boolean,
 ): void {
-  process.stdout.write(formatSummary(results) + formatFailures(results));
+  const unfit = golden ? formatGolden(results) : "";
+  process.stdout.write(formatSummary(results) + formatFailures(results) + unfit);
   for (const result of shown) {
     if (result) process.stdout.write(`\n${formatTrajectory(result)}`);
   }

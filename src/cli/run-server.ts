@@ -17,6 +17,7 @@ export const OWN_SERVER = [
   "engine",
   "image",
   "apptainer",
+  "tasks",
 ] as const;
 
 /** The settings of the service that `run` starts itself. What is for a service of many users has no part in it. */

@@ -7,6 +7,7 @@ import { madeWith } from "./made-with.ts";
 import { readPastResults } from "./past-results.ts";
 import { ResultFile } from "./result-file.ts";
 import { resume } from "./resume.ts";
+import { rowWarnings } from "./row-warnings.ts";
 import { readRows } from "./rows.ts";
 import { runBatch } from "./run-batch.ts";
 import { planRollouts, rolloutTemplate, termsOf } from "./run-collect.ts";
@@ -17,7 +18,7 @@ import { ownConfig, serverFor } from "./run-server.ts";
 export const runCommand: Command = {
   name: "run",
   summary: "run the rows of a JSONL file and collect rewards and trajectories",
-  help: `Usage: rolloutd run ROWS.jsonl (--server ADDRESS | --backend URL [--model NAME] | --golden) [flags]
+  help: `Usage: rolloutd run ROWS.jsonl (--server ADDRESS | --backend URL [--model NAME] | --golden | --tasks MODULES) [flags]
 
 Each line of ROWS.jsonl is a dataset row; its data_source chooses the task kind. A file may also be one JSON list
 of rows, and a folder holds Harbor tasks. With --server the rows go to a running service; otherwise run starts one
@@ -31,9 +32,9 @@ left, keeps what has ended, and exits with 130.
   --model-dir DIR      its Hugging Face folder: then token ids, exactly as sampled, instead of text
   --api-key-env NAME   variable that holds its key
   --engine KIND        its kind, where it is not to be found out (see backends --help)
-  --image IMAGE        of the sandboxes: a name, a path, … (see rolloutd images --help); with --server of every
-                       row, else of those that name none
+  --image IMAGE        of the sandboxes: a name, a path, … (see rolloutd images --help), also where rows name their own
   --apptainer PROGRAM  by default the one on PATH
+  --tasks MODULES      with task kinds of your own, for the own service (TypeScript or JavaScript, commas between)
   --config FILE        further settings of the own service as TOML (see serve --help); or by their variables
   --samples N          rollouts per row; sample k has seed SEED + k [1]
   --informative N      until N groups are informative, that is, their rewards differ; then one group a line
@@ -45,8 +46,9 @@ left, keeps what has ended, and exits with 130.
   --run-limit-ms MS    time limit of RUN, per rollout
   --data-source NAME   of rows that name none, as published ones often do
   --limit N            only the first N rows
-  --golden             no model: scores the rows' own solutions, which must earn 1, and no work at all, which must
-                       earn 0, and so checks rows, images and tests; exit code 1 where one does not
+  --golden             no model: scores the rows' own solutions (sample 0), which must earn 1, no work at all (1), which
+                       must earn 0, and for swe the solutions by way of the agent's sandbox (2), and so checks rows,
+                       images and tests; shows the end of the log and has exit code 1 where one does not
   --id-prefix PREFIX   rollouts are named PREFIX-ROW-SAMPLE; the same prefix again adopts them
   --out FILE           where the results go [rollouts-PREFIX.jsonl]; a file that has content already is refused
   --force              replaces what the file has
@@ -64,7 +66,8 @@ for.
     const [path] = positionals;
     if (path === undefined || positionals.length > 1)
       throw new UsageError("one file of rows is needed");
-    const own = values.backend !== undefined || values.golden === true;
+    const own =
+      [values.backend, values.tasks].some((given) => given !== undefined) || values.golden === true;
     const server = values.server ?? (own ? undefined : process.env.ROLLOUTD_SERVER || undefined);
     refuseIdle(values, idleFlags(values, server));
     if (server === undefined && !own) {
@@ -87,10 +90,11 @@ for.
       },
       maxTurns: numberOf("max_turns", values["max-turns"]),
       runLimitMs: numberOf("run_limit_ms", values["run-limit-ms"]),
-      image: server && values.image !== undefined ? imageFlag(values.image) : undefined,
+      image: values.image !== undefined ? imageFlag(values.image) : undefined,
       golden: values.golden === true,
     };
     const rows = readRows(path, values["data-source"]).slice(0, limit);
+    for (const warning of rowWarnings(rows)) process.stderr.write(`warning: ${warning}\n`);
     const terms = madeWith(termsOf(plan, path), config);
     const json = values.json === true;
     const out = values.resume ?? values.out ?? `${groups ? "groups" : "rollouts"}-${prefix}.jsonl`;

@@ -21,6 +21,7 @@ import { type Listening, listen } from "../server/listen.ts";
 import { checkSocketPath } from "../server/unix-socket.ts";
 import { DiskRoom } from "../store/disk-room.ts";
 import { Store } from "../store/store.ts";
+import { TASK_KINDS } from "../tasks/registry.ts";
 import type { Log } from "../telemetry/log.ts";
 import { acceptWith } from "./accept.ts";
 import { acceptBatchWith, acceptGroupWith } from "./accept-group.ts";
@@ -105,6 +106,7 @@ export async function startService(
       return chosen && imageOnNode(settings.images, chosen);
     },
     isTight: isMemoryTight,
+    moduleOf: (name) => TASK_KINDS.find((kind) => kind.name === name)?.module ?? null,
     versionsSince: (ms) => weights.announcedAfter(ms),
     spawn: (stage) => context.spawnWorker(stage, settings),
     settings: schedulerSettings(config),

@@ -8,6 +8,8 @@ import { mcpSettings } from "./mcp-settings.ts";
 export function taskSettings(config: Config): TaskSettings {
   return {
     modules: listed(config.tasks ?? "").map((path) => resolve(path)),
+    envs: listed(config.task_envs ?? ""),
+    network: config.task_network,
     images: keyedTexts("task_images", config.task_images ?? ""),
     tests: {
       totalMs: config.tests_total_ms,
@@ -26,7 +28,10 @@ export function taskSettings(config: Config): TaskSettings {
     mcp: mcpSettings(config.mcp_servers),
     http: {
       rewardServers: urls("reward_servers", config.reward_servers ?? ""),
-      allowedUrls: urls("task_urls", config.task_urls ?? ""),
+      allowedUrls: [
+        ...urls("task_urls", config.task_urls ?? ""),
+        ...Object.values(gymServers(config)),
+      ],
       timeoutMs: config.reward_server_ms,
     },
     agent: {
@@ -39,6 +44,13 @@ export function taskSettings(config: Config): TaskSettings {
       maxContextTokens: config.agent_max_context_tokens ?? null,
     },
   };
+}
+
+/** Resources servers of NeMo Gym by name. @throws ServiceError `invalid_field` */
+export function gymServers(config: Config): Record<string, string> {
+  const servers = keyedTexts("gym_servers", config.gym_servers ?? "");
+  for (const url of Object.values(servers)) urls("gym_servers", url);
+  return servers;
 }
 
 function judgeSettings(config: Config): TaskSettings["judge"] {

@@ -34,9 +34,10 @@ import sys
 import time
 import urllib.parse
 import uuid
+import warnings
 from dataclasses import dataclass, replace
-from typing import Any, AsyncIterator, Container, Dict, Generator, Iterable, Iterator, List
-from typing import Optional, Set, Tuple, TypeVar
+from typing import Any, AsyncIterator, Dict, FrozenSet, Generator, Iterable, Iterator, List
+from typing import Optional, Set, Tuple, TypeVar, Union
 
 try:
     import msgpack  # type: ignore
@@ -51,6 +52,7 @@ __all__ = [
     "Done",
     "Group",
     "Member",
+    "NothingToTrain",
     "RolloutdError",
     "Sample",
     "Trajectory",
@@ -80,7 +82,8 @@ _FINAL = ("succeeded", "failed", "cancelled")
 class RolloutdError(Exception):
     """What the service refused, or how a request failed.
 
-    `code` is stable and meant for programs; `field` names what is wrong, `mend` says what to do about it.
+    `code` is stable and meant for programs; `field` names what is wrong, `mend` says what to do about it, and
+    `details` where it happened: the line of a task module, the tool call that hung.
     """
 
     def __init__(self, body: Json, status: int = 0) -> None:
@@ -91,11 +94,16 @@ class RolloutdError(Exception):
         self.retryable: bool = bool(body.get("retryable", False))
         self.field: Optional[str] = body.get("field")
         self.mend: Optional[str] = body.get("mend")
+        self.details: Json = body.get("details") or {}
         super().__init__(f"{self.message} ({self.mend})" if self.mend else self.message)
 
 
 class Unreachable(RolloutdError):
     """No service answered within `patience_s`."""
+
+
+class NothingToTrain(UserWarning):
+    """A filter has left no token of a trajectory to train on."""
 
 
 @dataclass(frozen=True)
@@ -149,20 +157,77 @@ class Trajectory:
         """False in text mode, where only the engine knows the ids."""
         return self.raw["token_ids"] == "exact"
 
-    def samples(self, versions: Optional[Container[str]] = None) -> List[Sample]:
+    def samples(self, versions: Union[None, str, int, Iterable[Any]] = None) -> List[Sample]:
         """One per token sequence; a chat template that rewrites history makes several.
 
-        :param versions: what weights of other versions sampled gets mask 0. A rollout that was paused between two
-            batches has tokens of several.
+        :param versions: one version or several, as text or numbers: what weights of others sampled gets mask 0. A
+            rollout that was paused between two batches has tokens of several. Where that is every token, a
+            `NothingToTrain` is warned of.
+        :raises TypeError: for what is no version, and so could equal none
+        :raises ValueError: where no version is given, or the trajectory has none
         """
         samples = [_sample(segment, self.turns) for segment in self.raw["segments"]]
-        return samples if versions is None else [_masked(sample, versions) for sample in samples]
+        if versions is None:
+            return samples
+        wanted = _versions(versions)
+        masked = [_masked(sample, wanted) for sample in samples]
+        if any(1 in sample.mask for sample in samples) and not any(1 in one.mask for one in masked):
+            _note_nothing(samples, wanted)
+        return masked
 
 
-def _masked(sample: Sample, versions: Container[str]) -> Sample:
+def _masked(sample: Sample, versions: FrozenSet[str]) -> Sample:
     pairs = zip(sample.mask, sample.weight_versions)
     mask = [one if version is not None and version in versions else 0 for one, version in pairs]
     return Sample(sample.ids, mask, sample.logprobs, sample.weight_versions)
+
+
+def _note_nothing(samples: List[Sample], wanted: FrozenSet[str]) -> None:
+    found = {version for sample in samples for version in sample.weight_versions}
+    found.discard(None)
+    if not found:
+        raise ValueError(
+            "the trajectory has no weight versions: its engine tells none, and none was announced"
+            " (announce_weights, or samples() without versions)"
+        )
+    text = f"versions={sorted(wanted)} masks every token: they are of {sorted(map(str, found))}"
+    warnings.warn(NothingToTrain(text), stacklevel=3)
+
+
+def _versions(versions: Any) -> FrozenSet[str]:
+    versions = _plain_number(versions)
+    if isinstance(versions, (str, int, float, bytes, bytearray)):
+        return frozenset([_version(versions)])
+    if not isinstance(versions, Iterable):
+        raise TypeError(f"versions are text or numbers, one or several, not {versions!r:.80}")
+    wanted = frozenset(_version(version) for version in versions)
+    if not wanted:
+        raise ValueError("versions is empty, which masks every token: leave it out to keep all")
+    return wanted
+
+
+def _version(value: Any) -> str:
+    """As the service has it: 3, 3.0, "3" and NumPy's 3 are the version "3".
+
+    :raises TypeError: for what is neither text nor a number
+    """
+    value = _plain_number(value)
+    if isinstance(value, str):
+        if value == "":
+            raise ValueError("a weight version is text with at least one character")
+        return str(value)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"a weight version is text or a number, not {value!r:.80}")
+    if not abs(value) < 2**53:
+        raise ValueError(f"the weight version {value!r:.80} is no number that JSON keeps: use text")
+    return str(value)
+
+
+def _plain_number(value: Any) -> Any:
+    """A scalar of NumPy's or torch's as Python's own; an array as a list."""
+    return value.tolist() if hasattr(value, "tolist") else value
 
 
 def _sample(segment: Json, turns: List[Json]) -> Sample:
@@ -328,8 +393,18 @@ _Operation = Generator[_Request, _Response, T]
 
 
 def _query(**values: Any) -> str:
-    given = {name: value for name, value in values.items() if value is not None}
+    given = {name: _word(value) for name, value in values.items() if value is not None}
     return f"?{urllib.parse.urlencode(given)}" if given else ""
+
+
+def _word(value: Any) -> str:
+    """A parameter of a query. :raises TypeError: for what the service could take for something else"""
+    value = _plain_number(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (str, int, float)):
+        return str(value)
+    raise TypeError(f"a filter is text, a number or a bool, not {value!r:.80}")
 
 
 def _quoted(part: str) -> str:
@@ -337,7 +412,14 @@ def _quoted(part: str) -> str:
 
 
 def _with_id(request: Json) -> Json:
-    return request if "id" in request else {**request, "id": str(uuid.uuid4())}
+    if not isinstance(request, dict):
+        raise TypeError(f"a request is a dict with an instance, not {request!r:.80}")
+    given = request.get("id")
+    if given is None:
+        return {**request, "id": str(uuid.uuid4())}
+    if not isinstance(given, (str, uuid.UUID)):
+        raise TypeError(f"an id is text, not {given!r:.80}")
+    return {**request, "id": str(given)}
 
 
 def _encoded(value: Json) -> bytes:
@@ -506,6 +588,8 @@ class _Awaited:
     def named(self, requests: Iterable[Json]) -> Iterator[Json]:
         for request in requests:
             whole = _with_id(request)
+            if whole["id"] in self.ids:
+                raise ValueError(f"two requests have the id {whole['id']!r}: they are one rollout")
             self.ids.add(whole["id"])
             yield whole
 
@@ -800,7 +884,7 @@ class Client:
 
     def announce_weights(self, version: Any, mode: str = "drain", wait_s: float = 600.0) -> Json:
         """The engines have new weights. Calls that run end first (`drain`), are resumed (`abort`) or stay (`keep`)."""
-        return self._do(_change_weights("", mode, wait_s, version=version))
+        return self._do(_change_weights("", mode, wait_s, version=_version(version)))
 
     @contextlib.contextmanager
     def new_weights(
@@ -815,9 +899,10 @@ class Client:
         Where it raises they go on waiting, since the engines may have half of the weights: enter it again, or say
         `resume_weights` where the old ones still stand. After `lease_s` (an hour) they go on without a version.
         """
+        version = _version(version)
         self._do(_change_weights("/pause", mode, wait_s, **_lease(lease_s)))
         yield
-        self._do(_change_weights("", mode, wait_s, version=version))
+        self._do(_change_weights("", mode, wait_s, version=_version(version)))
 
     def resume_weights(self) -> Json:
         """Calls go on with the weights that were announced last."""
@@ -1075,7 +1160,7 @@ class AsyncClient:
     async def announce_weights(
         self, version: Any, mode: str = "drain", wait_s: float = 600.0
     ) -> Json:
-        return await self._do(_change_weights("", mode, wait_s, version=version))
+        return await self._do(_change_weights("", mode, wait_s, version=_version(version)))
 
     @contextlib.asynccontextmanager
     async def new_weights(
@@ -1086,9 +1171,10 @@ class AsyncClient:
         lease_s: Optional[float] = None,
     ) -> AsyncIterator[None]:
         """As `Client.new_weights`."""
+        version = _version(version)
         await self._do(_change_weights("/pause", mode, wait_s, **_lease(lease_s)))
         yield
-        await self._do(_change_weights("", mode, wait_s, version=version))
+        await self._do(_change_weights("", mode, wait_s, version=_version(version)))
 
     async def resume_weights(self) -> Json:
         return await self._do(_call("POST", "/v1/weights/resume"))

@@ -23,4 +23,9 @@ export const COMPAT_SETTINGS = {
     "collector",
     "NeMo Gym's API: answer failures of the infrastructure with 200 (its command line) or 503 (NeMo RL)",
   ),
+  gym_servers: setting(
+    z.string(),
+    undefined,
+    "NeMo Gym's resources servers, NAME=URL with commas between; they score the rows that name them, *=URL all others",
+  ),
 } as const;

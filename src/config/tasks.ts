@@ -56,6 +56,16 @@ export const TASK_SETTINGS = {
     undefined,
     "JSON file of tool servers (MCP) that rollouts and rows may name; programs run outside of sandboxes",
   ),
+  task_envs: setting(
+    z.string(),
+    undefined,
+    "variables of the service that task folders may ask for by name, with commas between; sandboxes get their values",
+  ),
+  task_network: setting(
+    z.enum(["refuse", "without"]),
+    "refuse",
+    "task folders that ask for a network: refuse them, or run them without one",
+  ),
   task_images: setting(
     z.string(),
     undefined,

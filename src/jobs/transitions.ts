@@ -1,4 +1,4 @@
-import { type ErrorBody, errorBodyOf } from "../errors.ts";
+import { type ErrorBody, type ErrorDetails, errorBodyOf } from "../errors.ts";
 import type { Ending, Job, Stage, Visit } from "./job.ts";
 import { activeLeftMs, heldMs, isFinal, isPaused, NEVER_MS, stageLimitMs } from "./job.ts";
 import { backoffMs, isWorthRetrying } from "./retry.ts";
@@ -21,7 +21,7 @@ export type JobEvent =
   /** A cancel, a passed deadline or a shutdown: the first rung of the ladder. */
   | { type: "end_requested"; ending: Ending; reason?: string }
   /** Its thread is gone, and other jobs that were in it may be the reason: it starts anew, and none of its attempts is used up. */
-  | { type: "thread_lost" }
+  | { type: "thread_lost"; blocked?: boolean }
   /** The service starts and finds the job as its predecessor left it; `alone`: no other one was active. */
   | { type: "recovered"; maxCrashes: number; alone: boolean };
 
@@ -55,11 +55,17 @@ export function transition(job: Job, event: JobEvent, nowMs: number): Job {
       return advance(settle(job, nowMs), nowMs);
     case "stage_failed":
       expect(job, "active", event);
-      if (job.ending !== null) return conclude(job, nowMs);
+      // A thread that does not run ends nothing in time: that is not the job's limit.
+      if (job.ending === "deadline" && event.error.details?.blocked === true) {
+        return failAttempt(settle({ ...job, ending: null }, nowMs), event.error, nowMs);
+      }
+      if (job.ending !== null) return conclude(job, nowMs, event.error.details);
       return failAttempt(settle(job, nowMs), event.error, nowMs);
     case "thread_lost":
       expect(job, "active", event);
-      if (job.ending !== null) return conclude(job, nowMs);
+      if (job.ending !== null && !(job.ending === "deadline" && event.blocked)) {
+        return conclude(job, nowMs);
+      }
       return { ...startAgain(settle(job, nowMs), nowMs), crashes: job.crashes + 1 };
     case "sandbox_lost":
       expect(job, "pending", event);
@@ -129,13 +135,13 @@ function requestEnd(job: Job, { ending, reason }: EndRequest, nowMs: number): Jo
 }
 
 /** Ends a job for the reason noted in `ending`. A cancel that races the end of a stage wins. */
-function conclude(job: Job, nowMs: number): Job {
+function conclude(job: Job, nowMs: number, details?: ErrorDetails): Job {
   const settled = settle(job, nowMs);
   switch (job.ending) {
     case "cancel":
       return finish(settled, "cancelled", cancelError(job), nowMs);
     case "deadline":
-      return failAttempt(settled, deadlineError(job), nowMs);
+      return failAttempt(settled, deadlineError(job, details), nowMs);
     case "shutdown":
       return startAgain(settled, nowMs);
     case null:
@@ -248,10 +254,13 @@ function expect(job: Job, state: Job["state"], event: JobEvent): void {
 /** Whose time ran out says who has to act: only a RUN that takes too long is the policy's doing. */
 const DEADLINE_BOUNDARY = { init: "sandbox", run: "policy", eval: "verifier" } as const;
 
-function deadlineError(job: Job): ErrorBody {
+function deadlineError(job: Job, details?: ErrorDetails): ErrorBody {
   const boundary = job.state === "pending" ? "service" : DEADLINE_BOUNDARY[job.stage];
-  const error = errorBodyOf("deadline_exceeded", describe(job, `ended by ${passedLimit(job)}`));
-  return { ...error, boundary, retryable: boundary !== "policy" };
+  const during = typeof details?.during === "string" ? `, during ${details.during}` : "";
+  const message = `${describe(job, `ended by ${passedLimit(job)}`)}${during}`;
+  const error = errorBodyOf("deadline_exceeded", message);
+  const placed = details === undefined ? {} : { details };
+  return { ...error, boundary, retryable: boundary !== "policy", ...placed };
 }
 
 function passedLimit(job: Job): string {

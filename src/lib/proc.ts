@@ -3,9 +3,6 @@ import { withSpareDescriptor } from "./spare-descriptor.ts";
 
 // Processes as /proc shows them. A zombie counts as gone: it holds nothing but its number.
 
-/** Of x86-64, which is all that the supervisor runs on. */
-const PAGE_BYTES = 4096;
-
 /** Null: the process is gone, or not ours to look at. */
 function link(path: string): string | null {
   try {
@@ -80,22 +77,37 @@ export function descendantsOf(pid: number, most = Number.POSITIVE_INFINITY): num
   return found;
 }
 
-/** Threads count: each is a process to the kernel's limits. */
-export function taskCount(pid: number): number {
-  try {
-    return namesIn(`/proc/${pid}/task`).length;
-  } catch {
-    return 0;
-  }
-}
+/** Of a filter for system calls that a process has installed: the most instructions that it may have, compiled. */
+const FILTER_BYTES = 131_072;
 
-/** Memory that the process has in RAM; what it shares with others counts in full. */
-export function residentBytes(pid: number): number {
-  return Number(read(`/proc/${pid}/statm`)?.split(" ")[1] ?? 0) * PAGE_BYTES;
+export type ProcessUse = {
+  /** Memory that the process has in RAM; what it shares with others counts in full. */
+  residentBytes: number;
+  /** Beyond that: its page tables, what was swapped out, huge pages, filters. */
+  otherBytes: number;
+  /** Threads count: each is a process to the kernel's limits. */
+  tasks: number;
+};
+
+/** All zero where it has ended. */
+export function processUse(pid: number): ProcessUse {
+  const text = read(`/proc/${pid}/status`) ?? "";
+  const number = (name: string) => {
+    const at = text.indexOf(`\n${name}:`);
+    return at < 0 ? 0 : Number.parseInt(text.slice(at + name.length + 2), 10);
+  };
+  const kilobytes = number("VmPTE") + number("VmSwap") + number("HugetlbPages");
+  // The first one is the sandbox's own.
+  const filters = Math.max(0, number("Seccomp_filters") - 1);
+  return {
+    residentBytes: number("VmRSS") * 1024,
+    otherBytes: kilobytes * 1024 + filters * FILTER_BYTES,
+    tasks: number("Threads"),
+  };
 }
 
 /**
- * The same with its share only of what it shares, which costs the kernel a walk; `shmem` is what of it are files in
+ * `residentBytes` with its share only of what it shares, which costs the kernel a walk; `shmem` is what of it are files in
  * memory. Null: not ours to look at.
  */
 export function proportionalBytes(pid: number): { all: number; shmem: number } | null {

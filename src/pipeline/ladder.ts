@@ -51,6 +51,9 @@ export class Ladder {
     const { code, message } = REASONS[job.ending];
     const { boundary, retryable } = ERRORS[code];
     const reason: ErrorBody = { code, message, boundary, retryable };
+    // An end may take its time; a thread that is blocked gives no sign of life meanwhile.
+    worker.heard = false;
+    worker.outbox.push({ type: "ping" });
     worker.outbox.push({ type: "cancel", jobId: job.id, attempt: job.attempt, reason });
   }
 

@@ -92,6 +92,8 @@ export type SchedulerParts = {
   versionsSince?(ms: number): number;
   /** The disk that the store is on; without it there is always room. */
   room?: Room;
+  /** The user's module that a task kind is from; null for those of our own. */
+  moduleOf?(taskKind: string): string | null;
   /** A tick that can't be made durable: the service can't go on. */
   onFatal(error: unknown): void;
 };

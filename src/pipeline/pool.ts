@@ -21,6 +21,8 @@ export type PoolWorker = {
   outbox: ToWorker[];
   /** Pings since its last sign of life. */
   unanswered: number;
+  /** Whether it has given one since it was last asked to end a job. */
+  heard: boolean;
 };
 
 type PoolOptions = {
@@ -45,7 +47,7 @@ export class Pool {
     this.#options = options;
     for (let i = 0; i < options.threads; i++) {
       const jobs = { jobIds: new Set<string>(), recording: new Set<string>() };
-      const empty = { ...jobs, outbox: [] as ToWorker[], unanswered: 0 };
+      const empty = { ...jobs, outbox: [] as ToWorker[], unanswered: 0, heard: true };
       const thread = options.spawn(options.stage);
       this.workers.push({ stage: options.stage, ...empty, thread });
     }
@@ -114,6 +116,7 @@ export class Pool {
     thread.listen(
       (events) => {
         worker.unanswered = 0;
+        worker.heard = true;
         this.#options.onEvents(events.filter(({ type }) => type !== "pong"));
       },
       (reason) => {

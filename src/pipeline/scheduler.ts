@@ -110,13 +110,15 @@ export class Scheduler {
       endUnleased: (ids) => this.cancelAll(ids, "its lease was not renewed").catch(onFatal),
       releaseDelayed: () =>
         this.#ticker.enqueue(() => store.queue.releaseDelayed(parts.clock.nowMs())),
-      replace: (worker) =>
-        this.#events.lost(worker, "worker_unresponsive", "no end was confirmed in time"),
+      replace: (worker) => {
+        if (worker.heard) {
+          this.#events.lost(worker, "worker_unresponsive", "no end was confirmed in time");
+        } else this.#events.blocked(worker, "no answer when it was asked to end a job");
+      },
     });
     const { stallMs = DEFAULT_STALL_MS } = settings;
     const silence = `no sign of life for ${stallMs} ms`;
-    const onStuck = (worker: PoolWorker) =>
-      this.#events.lost(worker, "worker_unresponsive", silence);
+    const onStuck = (worker: PoolWorker) => this.#events.blocked(worker, silence);
     this.#heartbeat = new Heartbeat(Object.values(this.pools), stallMs, onStuck, parts.every);
     this.#ticker = new Ticker({
       store,

@@ -1,4 +1,4 @@
-import { ServiceError } from "../errors.ts";
+import { type ErrorDetails, ServiceError } from "../errors.ts";
 import type { ToTurn } from "../inference/turn-messages.ts";
 import type { Stage } from "../jobs/job.ts";
 import { type JobEvent, transition } from "../jobs/transitions.ts";
@@ -130,8 +130,27 @@ export class WorkerEvents {
     this.#leave(entry, outcome, result, event.handle);
   }
 
+  /** A thread runs something that does not let go of it, such as a loop that awaits nothing. */
+  blocked(worker: PoolWorker, how: string): void {
+    const kinds = new Set(
+      [...worker.jobIds].flatMap((id) => this.#parts.active.get(id)?.row.task_kind ?? []),
+    );
+    const named = [...kinds].map((kind) => {
+      const module = this.#parts.moduleOf?.(kind) ?? null;
+      return module === null ? kind : `${kind} (${module})`;
+    });
+    const ran = named.length === 0 ? "nothing" : `the task kind ${named.join(", ")}`;
+    const reason = `a thread of ${worker.stage.toUpperCase()} is blocked, by code that computes without awaiting: ${how}; in it ran ${ran}`;
+    this.lost(worker, "worker_unresponsive", reason, { blocked: true, task_kinds: [...kinds] });
+  }
+
   /** A thread is gone or hangs: its sandboxes are killed, its jobs settled, and a fresh one takes over. */
-  lost(worker: PoolWorker, code: "worker_crashed" | "worker_unresponsive", reason: string): void {
+  lost(
+    worker: PoolWorker,
+    code: "worker_crashed" | "worker_unresponsive",
+    reason: string,
+    details?: ErrorDetails,
+  ): void {
     this.#parts.log.error("a worker thread is replaced", { stage: worker.stage, code, reason });
     const ids = [...worker.jobIds, ...worker.recording];
     const entries = ids.flatMap((id) => this.#parts.active.get(id) ?? []);
@@ -139,9 +158,10 @@ export class WorkerEvents {
     this.#parts.pools[worker.stage].respawn(worker);
     if (worker.stage === "init") this.#parts.warm.lost();
     // Of several any may be the reason, so that none is charged with it.
-    const error = new ServiceError(code, reason).toBody();
+    const error = new ServiceError(code, reason, details ? { details } : {}).toBody();
+    const blocked = details?.blocked === true;
     const ending: JobEvent =
-      entries.length === 1 ? { type: "stage_failed", error } : { type: "thread_lost" };
+      entries.length === 1 ? { type: "stage_failed", error } : { type: "thread_lost", blocked };
     this.#parts.ticker.enqueue(() => {
       this.#parts.pauses.workerLost(worker);
       for (const entry of entries) {

@@ -2,6 +2,7 @@ import type { ErrorBody } from "../errors.ts";
 import { type BatchPlan, type BatchState, informativeShare } from "../jobs/batch.ts";
 import { GROUP_STATES, type GroupState } from "../jobs/group.ts";
 import type { BatchLength } from "../store/batch-store.ts";
+import type { HandedOver } from "../store/remains.ts";
 import type { BatchRow } from "../store/tables.ts";
 
 /** Lengths of rollouts. Units: sampled tokens. */
@@ -30,6 +31,8 @@ export type BatchView = {
    * that were ended before, or begun anew because they were too old.
    */
   lengths: { kept: LengthsView; scored: LengthsView; thrown_away: LengthsView };
+  /** What it has handed over, in that order; only of one batch that is asked for and over. Stays when rollouts go. */
+  handed_over?: HandedOver[];
   /** The file or URL that its instances are read from, and how many lines of it are. */
   source: { address: string; lines: number } | null;
   error: ErrorBody | null;

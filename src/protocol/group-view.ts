@@ -9,6 +9,7 @@ import {
 } from "../jobs/group.ts";
 import { groupOf, toMember } from "../jobs/members.ts";
 import { rewardBounds } from "../jobs/reward-bounds.ts";
+import type { Remains } from "../store/remains.ts";
 import type { GroupRow, JobRow } from "../store/tables.ts";
 import { type RolloutView, viewRollout } from "./view.ts";
 
@@ -52,8 +53,17 @@ export type GroupView = {
   finished_at: string | null;
 };
 
-/** @param jobs all rollouts of the group, in the order in which they were begun */
-export function viewGroup(row: GroupRow, jobs: JobRow[], kind: AdvantageKind | null): GroupView {
+/**
+ * @param jobs all rollouts of the group, in the order in which they were begun
+ * @param remains what stayed of those that retention has removed: then there are rewards, and no advantages
+ */
+export function viewGroup(
+  row: GroupRow,
+  jobs: JobRow[],
+  kind: AdvantageKind | null,
+  remains: Remains[] = [],
+): GroupView {
+  if (remains.length > 0) return viewRemains(viewGroup(row, jobs, null), remains);
   const rules = rulesOf(JSON.parse(row.rules) as GroupPlan);
   const group = groupOf(jobs.map(toMember), rules);
   const counted = countedSeats(group, rules);
@@ -93,6 +103,23 @@ export function viewGroup(row: GroupRow, jobs: JobRow[], kind: AdvantageKind | n
     started_at: isoTime(row.started_ms),
     finished_at: isoTime(row.finished_ms),
   };
+}
+
+/** A group that has lost rollouts: a sample is its rollout's, where that is there, or what stayed of it. */
+function viewRemains(view: GroupView, remains: Remains[]): GroupView {
+  const left = new Map(remains.map((one) => [one.sample, one]));
+  const members = view.members.map((member): MemberView => {
+    const one = left.get(member.sample);
+    if (member.rollout || !one) return member;
+    const { id, reward, tokens } = one;
+    return { ...member, id, reward, tokens, state: reward === null ? "dropped" : "scored" };
+  });
+  const rewards = members.flatMap(({ reward }) => (reward === null ? [] : [reward]));
+  const figures = rewards.length > 0 ? rewardBounds(rewards, 0, false) : null;
+  const [mean = null, std = null, spread = null] = figures
+    ? [figures.mean.lo, figures.std.lo, figures.spread.lo]
+    : [];
+  return { ...view, members, rewards, mean, std, spread };
 }
 
 function waitingUnlessDropped(state: "vacant" | "open" | "dropped"): "waiting" | "dropped" {

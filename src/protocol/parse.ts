@@ -34,7 +34,12 @@ export function inField<T>(place: string, work: () => T): T {
     if (!(error instanceof ServiceError) || error.field === undefined || place === "") throw error;
     const field = `${place}.${error.field}`;
     const mend = error.mend === undefined ? {} : { mend: error.mend };
-    throw new ServiceError(error.code, `${place}: ${error.message}`, { field, ...mend });
+    const details = error.details === undefined ? {} : { details: error.details };
+    throw new ServiceError(error.code, `${place}: ${error.message}`, {
+      field,
+      ...mend,
+      ...details,
+    });
   }
 }
 

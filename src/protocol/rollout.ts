@@ -122,8 +122,11 @@ export const rolloutRequestSchema = z.strictObject({
   /** `exact` fails where token ids can't be had, `text` leaves them aside; by default whichever can be. */
   tokens: z.enum(["exact", "text", "auto"]).optional(),
   image: imageSchema.optional(),
-  /** Instead of an agent: the row's own solution, which has to earn 1, or nothing, which has to earn 0. */
-  golden: z.enum(["solution", "nothing"]).optional(),
+  /**
+   * Instead of an agent: the row's own solution, which has to earn 1, also where it is put into the agent's sandbox and
+   * taken from there, or nothing, which has to earn 0.
+   */
+  golden: z.enum(["solution", "nothing", "solution_by_agent"]).optional(),
   limits: limitsSchema.optional(),
   /** How often it may fail for reasons that are not its own; what the policy did is final. */
   num_attempts: z.int().min(1).max(20).optional(),

@@ -88,16 +88,15 @@ export class ApptainerLauncher implements Launcher {
         "exec",
         // Also what root needs that has not all capabilities.
         "--userns",
-        ...["--containall", "--no-home", "--no-mount", "sys,bind-paths"],
+        ...["--containall", "--no-home"],
+        ...["--no-mount", staged ? "sys,dev,devpts,bind-paths" : "sys,bind-paths"],
         // Root's is finished by the supervisor, which drops the capabilities that it takes before anything else.
         ...[isRoot() ? "--keep-privs" : "--no-privs", "--no-eval", "--no-init"],
         ...(level === "A" ? ["--net", "--network", "none"] : []),
         ...["--hostname", "sbx", "--cwd", "/"],
-        ...(staged ? onStage(dir) : ownLayer(dir, spec)),
+        ...(staged ? onStage(dir) : ownLayer(dir, spec, this.#options.dataDir)),
         ...bind(join(dir, "ro"), INSIDE.assets, ",ro"),
         ...bind(join(dir, "io"), INSIDE.io),
-        // In the RAM layer; without this it would be half of the node's memory.
-        ...["--scratch", "/dev/shm"],
         staged ? join(dir, STAGE_FOLDER, "root") : spec.image,
         join(INSIDE.assets, "supervisor"),
         ...supervisorArguments(spec.limits, INSIDE.home, level, boundBytes),
@@ -132,12 +131,18 @@ export class ApptainerLauncher implements Launcher {
 }
 
 function onStage(dir: string): string[] {
-  return ["--writable", "--workdir", join(dir, STAGE_FOLDER)];
+  const stage = join(dir, STAGE_FOLDER);
+  return ["--writable", "--workdir", stage, ...bind(join(stage, "dev"), "/dev")];
 }
 
 /** Apptainer's own layer over an image, in which no folder of the image can be removed or renamed. */
-function ownLayer(dir: string, { writable }: SandboxSpec): string[] {
-  return writable === "overlay" ? ["--overlay", join(dir, "overlay")] : ["--writable-tmpfs"];
+function ownLayer(dir: string, { writable }: SandboxSpec, dataDir: string): string[] {
+  const layer = writable === "overlay" ? ["--overlay", join(dir, "overlay")] : ["--writable-tmpfs"];
+  // In the RAM layer; without this it would be half of the node's memory.
+  const hidden = join(dataDir, "assets", "no-hooks");
+  mkdirSync(join(hidden, "env"), { recursive: true, mode: 0o700 });
+  // Scripts of the image's, which Apptainer runs before the supervisor has confined itself; see `hooks` in `stage.c`.
+  return [...layer, "--scratch", "/dev/shm", ...bind(hidden, "/.singularity.d", ",ro")];
 }
 
 function bind(from: string, to: string, options = ""): string[] {

@@ -19,9 +19,15 @@ import { readTree, writeTree } from "./trees.ts";
 
 /**
  * Takes a running sandbox over into this thread. One thread at a time: the one before has detached.
+ *
+ * @param own variables that every command gets, over the sandbox's own
  * @throws ServiceError `sandbox_died`, or the reason of `signal`.
  */
-export async function attachSandbox(handle: SandboxHandle, signal?: AbortSignal): Promise<Sandbox> {
+export async function attachSandbox(
+  handle: SandboxHandle,
+  signal?: AbortSignal,
+  own: Record<string, string> = {},
+): Promise<Sandbox> {
   signal?.throwIfAborted();
   // After the end the number of the descriptor may be somebody else's.
   const gone =
@@ -35,12 +41,16 @@ export async function attachSandbox(handle: SandboxHandle, signal?: AbortSignal)
     channel.drop();
     throw error;
   }
-  return attached(handle, channel);
+  return attached(handle, channel, own);
 }
 
-function attached(handle: SandboxHandle, channel: ControlChannel): Sandbox {
+function attached(
+  handle: SandboxHandle,
+  channel: ControlChannel,
+  own: Record<string, string>,
+): Sandbox {
   const paths = sandboxPaths(handle.driver, handle.dir);
-  const env = sandboxEnvironment(paths);
+  const env = { ...sandboxEnvironment(paths), ...own };
   const shells = new Set<BashShell>();
   let textCount = 0;
   let python: PythonSession | null = null;

@@ -17,7 +17,7 @@ const MENDS: Mends = [
     "Raise user.max_user_namespaces; on Ubuntu also allow bubblewrap in AppArmor.",
   ],
 ];
-/** For the supervisor's first act, which then drops them: see `seal_all`. */
+/** For the supervisor's first act, which then drops them: see `seal_settings`. */
 const SUPERVISOR_CAPABILITIES = ["--cap-add", "CAP_SYS_ADMIN", "--cap-add", "CAP_SETPCAP"];
 
 type Options = {
@@ -83,9 +83,7 @@ function mounts(dir: string): string[] {
   const staged = (name: string) => join(dir, STAGE_FOLDER, name);
   return [
     ...["--bind", staged("root"), "/"],
-    ...["--dev", "/dev", "--proc", "/proc", "--bind", staged("shm"), "/dev/shm"],
-    // What has to be written to is mounted in it; the rest would be a RAM disk without a bound.
-    ...["--remount-ro", "/dev"],
+    ...["--dev-bind", staged("dev"), "/dev", "--proc", "/proc"],
     ...["--bind", staged("tmp"), "/tmp", "--bind", staged("var_tmp"), "/var/tmp"],
     ...["--bind", join(dir, "io"), INSIDE.io, "--ro-bind", join(dir, "ro"), INSIDE.assets],
     ...["--chdir", "/"],

@@ -7,6 +7,11 @@ import { encodeFrame, encodeNumbers, FRAME, FrameDecoder } from "./frames.ts";
 /** A supervisor that takes longer is stuck, and so will be whoever attaches next. */
 const DETACH_MS = 5000;
 
+/** A supervisor does nothing that can block, so that one that is silent for so many beats is stopped. */
+const BEAT_MS = 1000;
+const PING_AFTER_BEATS = 3;
+const SILENT_BEATS = 12;
+
 export type FrameHandler = (type: number, payload: Buffer) => void;
 
 /**
@@ -20,6 +25,8 @@ export class ControlChannel {
   readonly #unsent: Uint8Array[] = [];
   #socket: Socket | null = null;
   #leaving: (() => void) | null = null;
+  #beat: Timer | null = null;
+  #silentBeats = 0;
   /** A random start, so that no stream is taken for one of the thread that was attached before. */
   #nextStream = 0x1000 + Math.floor(Math.random() * 0x7fff_0000);
 
@@ -52,6 +59,28 @@ export class ControlChannel {
 
   listen(stream: number, handler: FrameHandler): void {
     this.#handlers.set(stream, handler);
+    if (this.#beat !== null) return;
+    this.#silentBeats = 0;
+    this.#beat = setInterval(() => this.#checkSilence(), BEAT_MS);
+  }
+
+  /** Beats and not the time: after a pause of the whole node, or of a batch job, its processes go on one by one. */
+  #checkSilence(): void {
+    if (this.#handlers.size === 0) {
+      this.#stopBeat();
+      return;
+    }
+    this.#silentBeats++;
+    if (this.#silentBeats === PING_AFTER_BEATS) this.send(encodeFrame(FRAME.ping, 0));
+    if (this.#silentBeats < SILENT_BEATS) return;
+    const socket = this.#socket;
+    this.#lose("its supervisor does not answer");
+    socket?.terminate();
+  }
+
+  #stopBeat(): void {
+    if (this.#beat !== null) clearInterval(this.#beat);
+    this.#beat = null;
   }
 
   unlisten(stream: number): void {
@@ -100,12 +129,14 @@ export class ControlChannel {
 
   /** Leaves at once: for a sandbox that is being ended. */
   drop(): void {
+    this.#stopBeat();
     const socket = this.#socket;
     this.#socket = null;
     socket?.terminate();
   }
 
   #receive(bytes: Buffer): void {
+    this.#silentBeats = 0;
     this.#decoder.push(bytes, (type, stream, payload) =>
       this.#handlers.get(stream)?.(type, payload),
     );
@@ -129,10 +160,11 @@ export class ControlChannel {
     }
   }
 
-  #lose(): void {
+  #lose(why = "its supervisor ended"): void {
     if (this.#socket === null) return;
+    this.#stopBeat();
     this.#socket = null;
-    this.#closed.abort(died("its supervisor ended"));
+    this.#closed.abort(died(why));
   }
 }
 

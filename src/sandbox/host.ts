@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { sandboxPaths } from "./directory.ts";
 import type { IsolationLevel, SandboxLimits } from "./sandbox.ts";
+import { NO_MAPPINGS } from "./shared-memory.ts";
 import type { Launch } from "./start.ts";
 
 /** The supervisor straight on the host. It isolates nothing: for tests only. */
@@ -37,5 +38,6 @@ export function supervisorArguments(
     level ?? "0",
     seal,
     `${boundBytes}`,
+    NO_MAPPINGS,
   ];
 }

@@ -19,6 +19,8 @@ const EEXIST = 17;
 const INTERRUPT_GRACE_MS = 1000;
 const KILL_GRACE_MS = 5000;
 const POLL_MS = 5;
+/** Who answers without being the driver is not asked as often. */
+const STRANGER_POLL_MS = 50;
 
 export class PythonSession implements Python {
   readonly #context: AttachedContext;
@@ -148,7 +150,7 @@ export class PythonSession implements Python {
         process = this.#spawn();
         follow(process);
       }
-      await abortable(Bun.sleep(POLL_MS), signal);
+      await abortable(Bun.sleep(connection ? STRANGER_POLL_MS : POLL_MS), signal);
     }
     const late = `python3 did not answer within ${this.#startTimeoutMs} ms`;
     throw new ServiceError("sandbox_protocol", late);

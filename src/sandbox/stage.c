@@ -7,7 +7,7 @@
  *
  *   root/            the image with a writable layer: in the RAM disk, or in the folder LAYER (empty: none)
  *   tmp/ var_tmp/    for /tmp and /var/tmp
- *   shm/             for /dev/shm
+ *   dev/             for /dev, which nothing can be written to except its shm/ and its terminals
  *
  * IMAGE is a folder, or a file that the FUSE program MOUNTER (else empty) serves with OPTIONS: it is called like
  * squashfuse, and lives as long as we do. When it ends, however it ends, so does the sandbox, whose files are gone.
@@ -18,13 +18,14 @@
  */
 #include "system.h"
 
-enum { WRITE = 1, OPEN = 2, CLOSE = 3, FORK = 57, EXECVE = 59, WAIT4 = 61, KILL = 62, FCNTL = 72, CHDIR = 80, MKDIR = 83,
+enum { WRITE = 1, OPEN = 2, CLOSE = 3, FORK = 57, EXECVE = 59, WAIT4 = 61, KILL = 62, FCNTL = 72, CHDIR = 80, MKDIR = 83, UNLINK = 87, SYMLINK = 88,
   CHMOD = 90, GETUID = 102, GETGID = 104, SETSID = 112, UMASK = 95, PRCTL = 157, MOUNT = 165, EXIT_GROUP = 231,
-  UNSHARE = 272, CLOSE_RANGE = 436 };
-enum { NEW_USER = 0x10000000, NEW_MOUNTS = 0x00020000, READ_ONLY = 1, NOSUID = 2, NODEV = 4, BIND = 4096,
-  RECURSIVE = 16384 };
-enum { O_WRITE = 1, O_READ_WRITE = 2, O_CLOEXEC = 02000000, SET_DESCRIPTOR_FLAGS = 2, PARENT_DEATH_SIGNAL = 1,
-  NO_NEW_PRIVS = 38, KILLED = 9, EEXIST = 17, PAGE_BYTES = 4096 };
+  UNSHARE = 272, CLOSE_RANGE = 436, MKNOD = 133, MOUNT_SETATTR = 442 };
+enum { NEW_USER = 0x10000000, NEW_MOUNTS = 0x00020000, READ_ONLY = 1, NOSUID = 2, NODEV = 4, NOEXEC = 8, REMOUNT = 32,
+  BIND = 4096, RECURSIVE = 16384, HERE = -100, AT_RECURSIVE = 0x8000,
+  WHITEOUT = 0020000 };
+enum { O_WRITE = 1, O_READ_WRITE = 2, O_CREATE = 0100, O_EXCLUSIVE = 0200, O_CLOEXEC = 02000000, SET_DESCRIPTOR_FLAGS = 2, PARENT_DEATH_SIGNAL = 1,
+  NO_NEW_PRIVS = 38, KILLED = 9, ENOENT = 2, EEXIST = 17, ENOSYS = 38, PAGE_BYTES = 4096 };
 
 static u64 length(const char *text) {
   u64 n = 0;
@@ -89,6 +90,43 @@ static void folder(const char *path, u32 mode) {
 static const char *skeleton[] = { "skeleton", "skeleton/dev", "skeleton/proc", "skeleton/tmp", "skeleton/var",
   "skeleton/var/tmp", "skeleton/run", "skeleton/run/io", "skeleton/run/rollout", 0 };
 
+/* The device at `to` is the node's at `from`, where the node has that. */
+static const char *devices[][2] = { { "dev/null", "/dev/null" }, { "dev/full", "/dev/full" }, { "dev/random", "/dev/random" },
+  { "dev/urandom", "/dev/urandom" }, { "dev/tty", "/dev/tty" },
+  /* Both read as zeros. Shared mappings of the real /dev/zero are memory that no filter and no watchdog sees. */
+  { "dev/zero", "/dev/full" }, { "dev/zero", "/dev/zero" }, { 0, 0 } };
+static const char *links[][2] = { { "dev/fd", "/proc/self/fd" }, { "dev/stdin", "/proc/self/fd/0" },
+  { "dev/stdout", "/proc/self/fd/1" }, { "dev/stderr", "/proc/self/fd/2" }, { "dev/ptmx", "pts/ptmx" }, { 0, 0 } };
+
+/* Both starters make a RAM disk for /dev, which is another one to fill. */
+static void make_devices(void) {
+  u64 read_only[4] = { READ_ONLY, 0, 0, 0 };
+  mount("none", "dev", "tmpfs", NOSUID, "mode=755,size=64k,nr_inodes=64", "a RAM disk for /dev");
+  for (int i = 0; devices[i][0]; i++) {
+    int fd = sys(OPEN, devices[i][0], O_WRITE | O_CREATE | O_EXCLUSIVE, 0600, 0);
+    if (fd < 0) continue; /* It is there already. */
+    sys(CLOSE, fd, 0, 0, 0);
+    long result = syscall6(MOUNT, (long)devices[i][1], (long)devices[i][0], 0, BIND, 0, 0);
+    if (result == -ENOENT) sys(UNLINK, devices[i][0], 0, 0, 0);
+    else check(result, devices[i][1]);
+  }
+  for (int i = 0; links[i][0]; i++) check(sys(SYMLINK, links[i][1], links[i][0], 0, 0), links[i][0]);
+  folder("dev/pts", 0755), folder("dev/shm", 0755);
+  /* Of root's sandboxes the host's device files are the sandbox's to change, capabilities or not. */
+  long sealed = syscall6(MOUNT_SETATTR, HERE, (long)"dev", AT_RECURSIVE, (long)read_only, sizeof read_only, 0);
+  for (int i = 0; sealed == -ENOSYS && devices[i][0]; i++)
+    syscall6(MOUNT, 0, (long)devices[i][0], 0, REMOUNT | BIND | READ_ONLY | NOSUID, 0, 0);
+  if (sealed == -ENOSYS) sealed = syscall6(MOUNT, 0, (long)"dev", 0, REMOUNT | BIND | READ_ONLY | NOSUID, 0, 0);
+  check(sealed, "to seal /dev");
+  /* The node has 4096 terminals in all: none of its sandboxes may take them from the others. */
+  mount("devpts", "dev/pts", "devpts", NOSUID | NOEXEC, "newinstance,ptmxmode=0666,mode=620,max=128", "a file system for terminals");
+  mount("shm", "dev/shm", 0, BIND, 0, "the bind mount of /dev/shm");
+}
+
+/* What Apptainer reads in an image and runs as the sandbox's first process, with the control socket and all
+   capabilities, before PID 1 has confined itself. A whiteout hides each, in a layer above the image. */
+static const char *hooks[] = { "mask/.singularity.d", "mask/environment", "mask/scif", 0 };
+
 /* All descriptors from `first` on except one. The control socket is among them: its close has to be seen. */
 static void close_others(int first, int kept) {
   if (kept > first) sys(CLOSE_RANGE, first, kept - 1, 0, 0);
@@ -123,7 +161,7 @@ static void start(char **argv, char **environment) {
   if (*argv[4]) mount(argv[4], "layer", 0, BIND, 0, "the layer's bind mount");
   folder("layer/upper", 0755), folder("layer/work", 0755);
   mount("overlay", "root", "overlay", NOSUID | NODEV,
-    "lowerdir=image:skeleton,upperdir=layer/upper,workdir=layer/work,userxattr", "an overlay");
+    "lowerdir=mask:image:skeleton,upperdir=layer/upper,workdir=layer/work,userxattr", "an overlay");
   sys(UMASK, 022, 0, 0, 0);
   check(sys(CHDIR, "/", 0, 0, 0), "/");
   check(sys(EXECVE, argv[7], argv + 7, environment, 0), "to run the starter");
@@ -160,8 +198,11 @@ void begin(long *stack) {
   mount("none", argv[1], "tmpfs", NOSUID | NODEV, options, "a RAM disk");
   check(sys(CHDIR, argv[1], 0, 0, 0), "its folder");
   for (const char **path = skeleton; *path; path++) folder(*path, 0755);
+  folder("mask", 0755);
+  for (const char **path = hooks; *path; path++) check(sys(MKNOD, *path, WHITEOUT, 0, 0), *path);
   folder("root", 0755), folder("image", 0755), folder("layer", 0755);
-  folder("tmp", 01777), folder("var_tmp", 01777), folder("shm", 01777);
+  folder("tmp", 01777), folder("var_tmp", 01777), folder("shm", 01777), folder("dev", 0755);
+  make_devices();
   struct server server = { 0, -1 };
   if (*argv[5]) server = serve(argv, environment, uid, gid);
   else mount(argv[2], "image", 0, BIND | RECURSIVE, 0, "the image's bind mount");

@@ -17,7 +17,7 @@ enum { READ = 0, WRITE = 1, OPEN = 2, CLOSE = 3, FSTAT = 5, POLL = 7, SIGACTION 
   FCNTL = 72, CHDIR = 80, MKDIR = 83, FCHMOD = 91, UMASK = 95, SETSID = 112, CAPSET = 126, SETPRIORITY = 141, PRCTL = 157,
   MOUNT = 165, EXIT_GROUP = 231, SIGNALFD4 = 289, DUP3 = 292, PIPE2 = 293, PRLIMIT64 = 302, WAITID = 247, SECCOMP = 317,
   CLOSE_RANGE = 436, LANDLOCK_CREATE = 444, LANDLOCK_RESTRICT = 446 };
-enum { EPERM = 1, ENOENT = 2, EIO = 5, E2BIG = 7, EAGAIN = 11, EACCES = 13, EEXIST = 17, ENOTDIR = 20, EISDIR = 21,
+enum { EPERM = 1, ENOENT = 2, EIO = 5, E2BIG = 7, EAGAIN = 11, ENOMEM = 12, EACCES = 13, EEXIST = 17, ENOTDIR = 20, EISDIR = 21,
   EINVAL = 22, EFBIG = 27, ENOSYS = 38 };
 enum { O_RDWR = 2, O_CREAT = 0100, O_NOCTTY = 0400, O_TRUNC = 01000, O_APPEND = 02000, O_NONBLOCK = 04000, O_CLOEXEC = 02000000 };
 enum { POLLIN = 1, POLLOUT = 4, POLLERR = 8, POLLHUP = 16 };
@@ -53,7 +53,7 @@ static u8 in[FRAME_MAX + HEADER], out[OUT_MAX], scratch[65536];
 static u32 in_length, out_head, out_tail;
 static int urgent; /* Something in `out` is not to wait for more. */
 static char *arguments[ARGS_MAX + 1], *environment[ARGS_MAX + 1];
-static int self, signal_fd;
+static int self, signal_fd, mappings_fd = -1;
 
 static void close_fd(int *fd) {
   if (*fd >= 0) sys(CLOSE, *fd, 0, 0, 0);
@@ -504,6 +504,41 @@ static void serve(struct stream *s) {
   release(s);
 }
 
+/*
+ * Shared memory without a name (MAP_SHARED | MAP_ANONYMOUS) keeps pages that no process has mapped, until its last
+ * mapping is gone. A mapping can be seen from outside, but not how large the memory behind it is. So each one is told to
+ * us when it is made, and goes on at once. The largest lengths ever asked for, in pages, stand in our last argument,
+ * where the watchdog reads them: of n that can be seen none is larger than the first n of these.
+ */
+enum { LARGEST = 16, DIGITS = 8 };
+static u32 largest[LARGEST];
+static char *published;
+
+static void publish(u64 pages) {
+  u32 length = pages > ~0u ? ~0u : pages, at = LARGEST;
+  while (at > 0 && largest[at - 1] < length) at--;
+  if (at == LARGEST) return;
+  for (u32 i = LARGEST - 1; i > at; i--) largest[i] = largest[i - 1];
+  largest[at] = length;
+  for (u32 i = 0; i < LARGEST * DIGITS && published[i]; i++)
+    published[i] = "0123456789abcdef"[largest[i / DIGITS] >> (DIGITS - 1 - i % DIGITS) * 4 & 15];
+}
+
+static void tell_mapping(void) {
+  struct { u64 id; u32 pid, flags; int number; u32 architecture; u64 pointer, arguments[6]; } asked;
+  struct { u64 id; long value; int error; u32 flags; } answer;
+  memset(&asked, 0, sizeof asked);
+  if (sys(IOCTL, mappings_fd, 0xc0502100 /* SECCOMP_IOCTL_NOTIF_RECV */, &asked, 0) < 0) return; /* It was killed. */
+  publish((asked.arguments[1] + 4095) / 4096);
+  memset(&answer, 0, sizeof answer);
+  answer.id = asked.id;
+  answer.flags = 1; /* CONTINUE: its arguments are numbers, and can't change. */
+  if (sys(IOCTL, mappings_fd, 0xc0182101 /* SECCOMP_IOCTL_NOTIF_SEND */, &answer, 0) != -EINVAL) return;
+  answer.flags = 0;
+  answer.error = -ENOMEM;
+  sys(IOCTL, mappings_fd, 0xc0182101, &answer, 0);
+}
+
 static void watch(struct pollfd *set, int *count, int fd, int events) {
   if (fd < 0) return;
   set[*count].fd = fd;
@@ -512,11 +547,13 @@ static void watch(struct pollfd *set, int *count, int fd, int events) {
 }
 
 static void loop(void) {
-  static struct pollfd set[2 + 4 * STREAMS];
+  static struct pollfd set[3 + 4 * STREAMS];
   for (u32 first = 0, held = 0;; first++) {
     int count = 0, wait = -1, full = room() < RESERVE + HEADER;
     watch(set, &count, CONTROL, (room() >= RESERVE / 2 ? POLLIN : 0) | (urgent ? POLLOUT : 0));
     watch(set, &count, signal_fd, POLLIN);
+    int mappings = count;
+    watch(set, &count, mappings_fd, POLLIN);
     for (int i = 0; i < STREAMS; i++) {
       struct stream *s = &streams[i];
       if (!s->used) continue;
@@ -534,6 +571,7 @@ static void loop(void) {
     if (set[0].revents & POLLIN) receive();
     obey_all();
     if (set[1].revents & POLLIN) reap();
+    if (mappings_fd >= 0 && set[mappings].revents & POLLIN) tell_mapping();
     /* Each round begins with another stream, so that none is always the one that finds the buffer full. */
     for (int i = 0; i < STREAMS; i++) {
       struct stream *s = &streams[(first + i) % STREAMS];
@@ -573,14 +611,32 @@ static const u16 denied[] = {
   DENY(pidfd_getfd, 438), DENY(kcmp, 312), DENY(move_pages, 279), DENY(migrate_pages, 256),
 };
 
-enum { CLONE = 56, SOCKET = 41, SOCKETPAIR = 53, CLONE3 = 435, AF_UNIX = 1, AF_INET = 2, AF_INET6 = 10,
+/* Calls that keep memory where nobody could count it. The error is that of a kernel without the call, or of files that
+   it does not work with, so that programs do without. The escape suite reads this list as well. */
+#define LACK(name, number, error) number, error
+static const u16 lacking[][2] = {
+  /* files in memory without a file system that bounds them */
+  { LACK(memfd_create, 319, ENOSYS) }, { LACK(memfd_secret, 447, ENOSYS) },
+  /* semaphores and messages: gigabytes by their own limits */
+  { LACK(semget, 64, ENOSYS) }, { LACK(msgget, 68, ENOSYS) },
+  /* a whole page, or two megabytes, for a byte of it in a pipe */
+  { LACK(vmsplice, 278, EINVAL) }, { LACK(splice, 275, EINVAL) }, { LACK(tee, 276, EINVAL) },
+  /* rules without an end behind one descriptor */
+  { LACK(landlock_create_ruleset, 444, ENOSYS) }, { LACK(landlock_add_rule, 445, ENOSYS) },
+  { LACK(landlock_restrict_self, 446, ENOSYS) },
+};
+
+enum { MMAP = 9, SHMGET = 29, CLONE = 56, SOCKET = 41, SOCKETPAIR = 53, SETSOCKOPT = 54, CLONE3 = 435, AF_UNIX = 1, AF_INET = 2,
+  AF_INET6 = 10, PROTOCOL_TCP = 6, PROTOCOL_UDP = 17, SOL_SOCKET = 1, SO_SNDBUF = 7, SO_RCVBUF = 8, SO_SNDBUFFORCE = 32,
+  SO_RCVBUFFORCE = 33, SET_DUMPABLE = 4, SHARED = 1, ANONYMOUS = 0x20, PAGE_BYTES = 4096,
   NEW_NAMESPACES = 0x7e020000, X32 = 0x40000000, X86_64 = (int)0xc000003e, TIOCSTI = 0x5412, TIOCLINUX = 0x541c };
 /* Classic BPF over struct seccomp_data; of an argument the low half, which is all that the kernel looks at
    where it takes an int. */
-enum { LOAD = 0x20, EQUAL = 0x15, ANY_BIT = 0x45, RETURN = 0x06, NUMBER = 0, ARCHITECTURE = 4, FIRST = 16, SECOND = 24,
-  ALLOW = 0x7fff0000, REFUSE = 0x00050000 };
+enum { LOAD = 0x20, EQUAL = 0x15, ABOVE = 0x25, ANY_BIT = 0x45, RETURN = 0x06, NUMBER = 0, ARCHITECTURE = 4, FIRST = 16,
+  SECOND = 24, SECOND_HIGH = 28, THIRD = 32, FOURTH = 40, ALLOW = 0x7fff0000, REFUSE = 0x00050000, TELL = 0x7fc00000 };
 
-static struct instruction { u16 code; u8 yes, no; u32 value; } filter[64 + 2 * sizeof denied / sizeof denied[0]];
+static struct instruction { u16 code; u8 yes, no; u32 value; } filter[128 + 2 * sizeof denied / sizeof denied[0]
+  + 2 * sizeof lacking / sizeof lacking[0]];
 static u16 filter_length;
 
 /* `yes` and `no` are how many instructions a test skips. */
@@ -597,24 +653,69 @@ static void refuse_call(u32 number, int error) {
   emit(RETURN, REFUSE | error, 0, 0);
 }
 
-/* Only these families, since an unknown one is a part of the kernel that may be loaded for it. */
+/* Only these families and protocols, since an unknown one is a part of the kernel that may be loaded for it. */
 static void allow_families(u32 number, int with_ip) {
-  emit(EQUAL, number, 0, with_ip ? 6 : 4);
+  emit(EQUAL, number, 0, with_ip ? 10 : 8);
   emit(LOAD, FIRST, 0, 0);
   if (with_ip) emit(EQUAL, AF_INET, 2, 0), emit(EQUAL, AF_INET6, 1, 0);
-  emit(EQUAL, AF_UNIX, 0, 1);
+  emit(EQUAL, AF_UNIX, 0, 5);
+  emit(LOAD, THIRD, 0, 0);
+  emit(ABOVE, 1, 0, 2);
+  emit(EQUAL, PROTOCOL_TCP, 1, 0);
+  emit(EQUAL, PROTOCOL_UDP, 0, 1);
   emit(RETURN, ALLOW, 0, 0);
   emit(RETURN, REFUSE | EPERM, 0, 0);
 }
 
-static void build_filter(int with_ip) {
+/* Memory that the watchdog counts by what is allowed here; see README.md. */
+static void keep_memory_countable(int tells) {
+  /* A buffer keeps its size, and who asks for another one hears of nothing, as where the node's limit is met. */
+  emit(EQUAL, SETSOCKOPT, 0, 9);
+  emit(LOAD, SECOND, 0, 0);
+  emit(EQUAL, SOL_SOCKET, 0, 6);
+  emit(LOAD, THIRD, 0, 0);
+  emit(EQUAL, SO_SNDBUF, 3, 0);
+  emit(EQUAL, SO_RCVBUF, 2, 0);
+  emit(EQUAL, SO_SNDBUFFORCE, 1, 0);
+  emit(EQUAL, SO_RCVBUFFORCE, 0, 1);
+  emit(RETURN, REFUSE, 0, 0);
+  emit(RETURN, ALLOW, 0, 0);
+  /* The kernel has 4096 segments at most: a page each, as databases want for a lock. */
+  emit(EQUAL, SHMGET, 0, 6);
+  emit(LOAD, SECOND_HIGH, 0, 0);
+  emit(EQUAL, 0, 0, 3);
+  emit(LOAD, SECOND, 0, 0);
+  emit(ABOVE, PAGE_BYTES, 1, 0);
+  emit(RETURN, ALLOW, 0, 0);
+  emit(RETURN, REFUSE | EINVAL, 0, 0);
+  /* Else its memory and its descriptors are hidden from the service. */
+  emit(EQUAL, PRCTL, 0, 6);
+  emit(LOAD, FIRST, 0, 0);
+  emit(EQUAL, SET_DUMPABLE, 0, 3);
+  emit(LOAD, SECOND, 0, 0);
+  emit(EQUAL, 0, 0, 1);
+  emit(RETURN, REFUSE | EPERM, 0, 0);
+  emit(RETURN, ALLOW, 0, 0);
+  if (!tells) return;
+  emit(EQUAL, MMAP, 0, 5);
+  emit(LOAD, FOURTH, 0, 0);
+  emit(ANY_BIT, ANONYMOUS, 0, 2);
+  emit(ANY_BIT, SHARED, 0, 1);
+  emit(RETURN, TELL, 0, 0);
+  emit(RETURN, ALLOW, 0, 0);
+}
+
+static void build_filter(int with_ip, int tells) {
+  filter_length = 0;
   emit(LOAD, ARCHITECTURE, 0, 0);
   emit(EQUAL, X86_64, 1, 0); /* Not the numbers of i386, */
   emit(RETURN, REFUSE | EPERM, 0, 0);
   emit(LOAD, NUMBER, 0, 0);
   emit(ANY_BIT, X32, 0, 1); /* nor those of x32: both would go around the list. */
   emit(RETURN, REFUSE | EPERM, 0, 0);
+  keep_memory_countable(tells);
   for (u32 i = 0; i < sizeof denied / sizeof denied[0]; i++) refuse_call(denied[i], EPERM);
+  for (u32 i = 0; i < sizeof lacking / sizeof lacking[0]; i++) refuse_call(lacking[i][0], lacking[i][1]);
   /* Its flags are in memory, where no filter sees them. C libraries take clone instead. */
   refuse_call(CLONE3, ENOSYS);
   allow_families(SOCKET, with_ip);
@@ -672,9 +773,13 @@ static void confine(char mode) {
   drop_capabilities();
   check(sys(PRCTL, 38 /* PR_SET_NO_NEW_PRIVS */, 1, 0, 0), "no_new_privs is not available\n");
   if (mode != 'A') scope_abstract_sockets();
-  build_filter(mode == 'A');
+  build_filter(mode == 'A', 1);
   program.length = filter_length;
-  check(sys(SECCOMP, 1 /* SET_MODE_FILTER */, 0, &program, 0), "seccomp filters are not available\n");
+  mappings_fd = sys(SECCOMP, 1 /* SET_MODE_FILTER */, 8 /* NEW_LISTENER */, &program, 0);
+  if (mappings_fd >= 0) return;
+  build_filter(mode == 'A', 0);
+  program.length = filter_length;
+  check(sys(SECCOMP, 1, 0, &program, 0), "seccomp filters are not available\n");
 }
 
 /* ---- the beginning ---- */
@@ -689,9 +794,13 @@ static void seal(const char *path) {
   check(result == -EINVAL || result == -ENOENT ? 0 : result, "the host's files can't be sealed\n");
 }
 
-static void seal_all(void) {
+static void seal_settings(void) {
   check(syscall6(MOUNT, 0, (long)"/proc", 0, REMOUNT | BIND | RDONLY | NOSUID | NODEV | NOEXEC, 0, 0),
     "/proc can't be sealed\n");
+}
+
+/* Only of a /dev that `stage.c` has not made. */
+static void seal_devices(void) {
   seal("/dev"); /* A RAM disk, which for root Apptainer gives no size. */
   seal("/dev/null"), seal("/dev/zero"), seal("/dev/full"), seal("/dev/random"), seal("/dev/urandom"), seal("/dev/tty");
 }
@@ -715,7 +824,7 @@ static void limit(int resource, const char *text) {
 }
 
 /* Arguments: processes, open files, bytes of one file, the home directory to make, the mode of `confine`,
-   whether to seal (0 or 1), the bytes for `bound_tmp` (0: leave it). */
+   whether to seal (0 or 1), the bytes for `bound_tmp` (0: leave it), room for what `publish` writes. */
 void begin(long *stack) {
   char **argv = (char **)(stack + 1);
   u64 all = ~0ul, child_and_term = 1ul << 16 | 1ul << 14, action[4] = { 0, 0, 0, 0 };
@@ -724,17 +833,18 @@ void begin(long *stack) {
   int fd = sys(OPEN, "/proc/self/oom_score_adj", 1 | O_CLOEXEC, 0, 0);
   sys(WRITE, fd, "1000", 4, 0);
   close_fd(&fd);
-  if (stack[0] < 8) end(2);
+  if (stack[0] < 9) end(2);
+  published = argv[8];
   /* The starter's, with paths of the host. A child of ours that reads files would find it in its own /proc. */
   for (char **e = argv + stack[0] + 1; *e; e++)
     for (char *c = *e; *c; c++) *c = 0;
   for (int i = 4; i < 64; i++) sys(CLOSE, i, 0, 0, 0);
   sys(CLOSE_RANGE, 64, ~0u, 0, 0);
   /* Where the service runs as root: the starter leaves us the capabilities for it. */
-  if (argv[6][0] == '1') seal_all();
-  if (argv[7][0] != '0') bound_tmp(argv[7]);
+  if (argv[6][0] == '1') seal_settings();
+  if (argv[7][0] != '0') seal_devices(), bound_tmp(argv[7]);
+  sys(PRCTL, SET_DUMPABLE, 0, 0, 0); /* The payload has our uid: no ptrace, no /proc/1/mem. */
   confine(argv[5][0]);
-  sys(PRCTL, 4 /* PR_SET_DUMPABLE */, 0, 0, 0); /* The payload has our uid: no ptrace, no /proc/1/mem. */
   sys(PRCTL, 36 /* PR_SET_CHILD_SUBREAPER */, 1, 0, 0);
   for (int number = 1; number <= 64; number++) sys(SIGACTION, number, action, 0, 8);
   sys(SIGPROCMASK, 2, &all, 0, 8);
@@ -742,6 +852,7 @@ void begin(long *stack) {
   limit(7, argv[2]);
   limit(1, argv[3]);
   limit(4, "0");
+  limit(12, "819200"); /* bytes of POSIX message queues */
   sys(MKDIR, argv[4], 0700, 0, 0);
   signal_fd = sys(SIGNALFD4, -1, &child_and_term, 8, O_NONBLOCK | O_CLOEXEC);
   /* The starter's messages end here: nothing the sandbox does reaches its log. */

@@ -4,14 +4,15 @@ import { type ErrorCode, ServiceError } from "../errors.ts";
 import {
   descendantsOf,
   isRunning,
+  type ProcessUse,
+  processUse,
   proportionalBytes,
-  residentBytes,
-  taskCount,
 } from "../lib/proc.ts";
 import { killedForMemory } from "./cgroup.ts";
 import { type DiskUse, diskUsage } from "./disk-usage.ts";
 import { killSandbox } from "./end.ts";
 import { heldFiles } from "./held-files.ts";
+import { DESCRIPTOR_BYTES, mappedUse, SOCKET_BYTES, socketBytes } from "./kernel-memory.ts";
 import type { SandboxHandle, WatchLimits } from "./sandbox.ts";
 
 /** Nothing fills memory faster, so that the next look comes before what is left can be used up. */
@@ -80,8 +81,10 @@ class Watchdog implements Watch {
   readonly #timers = new Set<Timer>();
   readonly peak: Peak = { memoryBytes: 0, processes: 0 };
   #fullSinceMs: number | null = null;
-  /** In memory, in files that have no name, at the last look at them. */
-  #heldBytes = 0;
+  /** In memory that no process need have mapped, and the kernel's own for the sandbox, at the last look at them. */
+  #hidden = { shared: 0, kernel: 0 };
+  /** What was free on the disk at the last look by which the sandbox hid nothing of what it has there. */
+  #freeBytes: number | null = null;
   #ended = false;
 
   constructor(handle: SandboxHandle, limits: WatchLimits, pace: Pace) {
@@ -112,14 +115,17 @@ class Watchdog implements Watch {
       return;
     }
     const { memoryBytes, processes } = this.#limits;
-    const { starterPid, holderPid, cgroup } = this.#handle;
+    const { starterPid, holderPid, cgroup, isolation } = this.#handle;
     const killedAt = cgroup === undefined ? null : killedForMemory(cgroup);
     if (killedAt !== null) this.#memoryCrossed(killedAt);
     const pids = [starterPid, ...descendantsOf(starterPid, processes * FAR_ABOVE + 1)];
+    const uses = new Map(pids.map((pid) => [pid, processUse(pid)]));
     // The kernel counts the starter's threads as well, but its memory is not the sandbox's.
-    this.#checkTasks(pids);
-    const inside = pids.slice(pids.indexOf(holderPid));
-    const used = memoryOf(inside, this.#heldBytes, memoryBytes);
+    this.#checkTasks([...uses.values()]);
+    for (const pid of pids.slice(0, pids.indexOf(holderPid))) uses.delete(pid);
+    const { shared, kernel } = this.#hidden;
+    const sockets = isolation === "A" ? socketBytes(holderPid) : 0;
+    const used = memoryOf(uses, shared, kernel + sockets, memoryBytes);
     this.peak.memoryBytes = Math.max(this.peak.memoryBytes, used);
     if (used > memoryBytes) this.#memoryCrossed(used);
     const leftMs = (memoryBytes - used) / FASTEST_BYTES_PER_MS;
@@ -133,9 +139,9 @@ class Watchdog implements Watch {
     this.#end("oom", used, this.#limits.memoryBytes, "bytes of memory");
   }
 
-  #checkTasks(pids: number[]): void {
+  #checkTasks(uses: ProcessUse[]): void {
     const { processes } = this.#limits;
-    const tasks = pids.reduce((sum, pid) => sum + taskCount(pid), 0);
+    const tasks = uses.reduce((sum, use) => sum + use.tasks, 0);
     this.peak.processes = Math.max(this.peak.processes, tasks);
     const nowMs = performance.now();
     this.#fullSinceMs = tasks < processes ? null : (this.#fullSinceMs ?? nowMs);
@@ -147,12 +153,18 @@ class Watchdog implements Watch {
   async lookAtDisk(): Promise<void> {
     const startMs = performance.now();
     const { dir, holderPid } = this.#handle;
-    const held = await heldFiles(descendantsOf(holderPid));
-    this.#heldBytes = held.memory;
+    const pids = descendantsOf(holderPid);
+    const held = await heldFiles(pids);
+    const mapped = await mappedUse(holderPid, pids, dir);
+    // With the node's network namespace (level B) nobody tells how many there are.
+    const sockets = this.#handle.isolation === "B" ? held.sockets * SOCKET_BYTES : 0;
+    const kernel = mapped.tableBytes + held.descriptors * DESCRIPTOR_BYTES + sockets;
+    this.#hidden = { shared: mapped.sharedBytes, kernel };
     for await (const use of diskUsage(WRITABLE.map((name) => join(dir, name)))) {
       if (this.#isOver()) return;
       this.#checkDisk({ ...use, bytes: use.bytes + held.disk });
     }
+    this.#checkHidden(held.hides || mapped.hides);
     const tookMs = performance.now() - startMs;
     this.#later(Math.max(DISK_LOOK_MS, tookMs * this.#pace.diskRest), () => this.lookAtDisk());
   }
@@ -163,12 +175,33 @@ class Watchdog implements Watch {
     const mostFiles = Math.ceil(diskBytes / BYTES_PER_FILE);
     if (files > mostFiles) this.#end("disk_limit", files, mostFiles, "files on disk");
     if (!hides) return;
-    const { bavail, bsize } = statfsSync(this.#handle.dir);
-    if (bavail * bsize > diskBytes * NEARLY_FULL) return;
-    this.#abort(
-      "disk_limit",
+    if (this.#freeOnDisk() > diskBytes * NEARLY_FULL) return;
+    this.#endHiding(
       "the disk is nearly full, and the sandbox has folders that can't be looked into",
     );
+  }
+
+  /** What nobody can see may be all that the disk has lost meanwhile. */
+  #checkHidden(hides: boolean): void {
+    if (this.#isOver()) return;
+    const { diskBytes } = this.#limits;
+    const free = this.#freeOnDisk();
+    if (!hides || this.#freeBytes === null) this.#freeBytes = free;
+    if (!hides) return;
+    if (this.#freeBytes - free <= diskBytes && free > diskBytes * NEARLY_FULL) return;
+    const lost = this.#freeBytes - free;
+    this.#endHiding(
+      `the sandbox hides open files, and the disk has lost ${lost} bytes since, of which it may have ${diskBytes}`,
+    );
+  }
+
+  #freeOnDisk(): number {
+    const { bavail, bsize } = statfsSync(this.#handle.dir);
+    return bavail * bsize;
+  }
+
+  #endHiding(message: string): void {
+    this.#abort("disk_limit", message);
     killSandbox(this.#handle);
   }
 
@@ -205,18 +238,31 @@ class Watchdog implements Watch {
   }
 }
 
-/** The cheap sum counts what is shared once for each: only where it is too much the exact one is taken. */
-function memoryOf(pids: number[], heldBytes: number, limit: number): number {
-  const sum = pids.reduce((total, pid) => total + residentBytes(pid), heldBytes);
-  if (sum <= limit) return sum;
+/**
+ * The cheap sum counts what is shared once for each: only where it is too much the exact one is taken.
+ * @param shared bytes of memory that may be mapped as well
+ * @param kernel bytes that are the kernel's
+ */
+function memoryOf(
+  uses: Map<number, ProcessUse>,
+  shared: number,
+  kernel: number,
+  limit: number,
+): number {
+  let other = kernel;
+  let resident = 0;
+  for (const use of uses.values()) {
+    other += use.otherBytes;
+    resident += use.residentBytes;
+  }
+  if (resident + shared + other <= limit) return resident + shared + other;
   let all = 0;
   let shmem = 0;
-  for (const pid of pids) {
+  for (const pid of uses.keys()) {
     // Again, where there is no exact one: the process may have ended since, and shared all that it had.
-    const exact = proportionalBytes(pid) ?? { all: residentBytes(pid), shmem: 0 };
+    const exact = proportionalBytes(pid) ?? { all: processUse(pid).residentBytes, shmem: 0 };
     all += exact.all;
     shmem += exact.shmem;
   }
-  // What is held may be mapped as well.
-  return all - shmem + Math.max(shmem, heldBytes);
+  return all - shmem + Math.max(shmem, shared) + other;
 }

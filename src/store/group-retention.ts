@@ -4,16 +4,15 @@ import type { Database } from "bun:sqlite";
 const MAX_INSTANCES = 1_000_000;
 
 /**
- * Groups that may go: over, without a rollout that is still there, and nothing that a batch under way or the next one
+ * Groups that may go, with their batch or without one: over, without a rollout that is still there, and nothing that a batch under way or the next one
  * needs. The rollouts are the bulk and go before, by age or size.
  */
 const GROUPS = `
   SELECT groups.seq FROM groups LEFT JOIN batches ON batches.seq = groups.batch_seq
-  WHERE groups.finished_ms <= ?
+  WHERE groups.finished_ms <= ?1
     AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.group_seq = groups.seq)
-    AND batches.state IS NOT 'running'
-    AND NOT (coalesce(batches.finished_ms, 0) > ? AND groups.informative IS 1 AND groups.delivered IS NULL)
-  ORDER BY groups.finished_ms LIMIT ?`;
+    AND (batches.seq IS NULL OR (batches.finished_ms <= ?1 AND batches.finished_ms <= ?2))
+  ORDER BY groups.finished_ms LIMIT ?3`;
 
 const BATCHES = `
   SELECT seq FROM batches
@@ -51,9 +50,11 @@ export class GroupRetention {
   #take(table: string, column: string, sql: string, ...values: number[]): number {
     const rows = this.#db.query<{ seq: number }, number[]>(sql).all(...values);
     const forget = this.#db.query(`DELETE FROM group_events WHERE ${column} = ?`);
+    const remains = this.#db.query("DELETE FROM remains WHERE group_seq = ?");
     const remove = this.#db.query(`DELETE FROM ${table} WHERE seq = ?`);
     for (const { seq } of rows) {
       forget.run(seq);
+      if (table === "groups") remains.run(seq);
       remove.run(seq);
     }
     return rows.length;

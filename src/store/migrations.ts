@@ -306,6 +306,16 @@ export const MIGRATIONS: readonly string[] = [
   // Each submit paid for it, and a walk of the table in steps answers the same question.
   `DROP INDEX jobs_kind`,
   `ALTER TABLE weight_pause ADD COLUMN until_ms INTEGER NOT NULL DEFAULT 0`,
+  `CREATE TABLE remains (
+    group_seq INTEGER NOT NULL,
+    sample INTEGER NOT NULL,
+    job_seq INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    state TEXT NOT NULL,
+    reward REAL,
+    tokens INTEGER,
+    PRIMARY KEY (group_seq, sample)
+  ) STRICT, WITHOUT ROWID;`,
 ];
 
 /** Brings the schema to this version's. @throws ServiceError when a newer rolloutd wrote the file. */

@@ -1,4 +1,5 @@
 import type { Database } from "bun:sqlite";
+import { LEAVE_REMAINS } from "./remains.ts";
 
 /** Pages that one step gives back to the file system, so that it stays short. */
 const VACUUM_PAGES = 2000;
@@ -49,6 +50,7 @@ export class Retention {
       .query<{ seq: number }, [number, number, number]>(EXPENDABLE)
       .all(beforeMs, carriedMs, limit);
     const statements = [
+      LEAVE_REMAINS,
       DETACH,
       "DELETE FROM trajectories WHERE job_seq = ?",
       "DELETE FROM job_bodies WHERE job_seq = ?",

@@ -23,6 +23,7 @@ import { LogSync } from "./log-sync.ts";
 import type { NewJobRow, NewRow } from "./new-jobs.ts";
 import { PastTurnsTable } from "./past-turns.ts";
 import { PausedTable } from "./paused-table.ts";
+import { RemainsStore } from "./remains.ts";
 import { Retention } from "./retention.ts";
 import { type JobRow, jobs, trajectories, type WorkRow } from "./tables.ts";
 import { WeightTable } from "./weight-table.ts";
@@ -55,6 +56,7 @@ export class Store implements Disposable {
   readonly backends: BackendTable;
   readonly weights: WeightTable;
   readonly retention: Retention;
+  readonly remains: RemainsStore;
   readonly groupRetention: GroupRetention;
   /** How many jobs wait or work. */
   readonly counts: JobCounts;
@@ -86,6 +88,7 @@ export class Store implements Disposable {
     this.backends = new BackendTable(this.#db);
     this.weights = new WeightTable(this.#db);
     this.retention = new Retention(this.#raw);
+    this.remains = new RemainsStore(this.#raw);
     this.groupRetention = new GroupRetention(this.#raw);
     const last = this.#db
       .select({ seq: sql<number>`coalesce(max(${jobs.finished_seq}), 0)` })

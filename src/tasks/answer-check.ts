@@ -25,13 +25,15 @@ export const answerFields = {
     .preprocess(
       fromJsonText,
       z.union([
-        z.array(z.union([z.string(), z.record(z.string(), z.string())])),
-        z.record(z.string(), z.string()),
+        z.array(z.union([z.string(), z.record(z.string(), z.string().nullable())])),
+        z.record(z.string(), z.string().nullable()),
       ]),
     )
     .nullish(),
   grading_mode: z.enum(GRADING_MODES).nullish(),
-  template_metadata: z.looseObject({ output_regex: z.string().nullish() }).nullish(),
+  template_metadata: z
+    .looseObject({ output_regex: z.union([z.string(), z.array(z.string()).max(10)]).nullish() })
+    .nullish(),
 };
 
 type AnswerFields = z.output<z.ZodObject<typeof answerFields>>;
@@ -52,25 +54,28 @@ export function answerCheck(row: AnswerFields, question: string, mode: ChoiceQue
     const message = `instance.expected_answer: must be one of the options' letters, ${letters}`;
     throw new ServiceError("invalid_field", message, { field: "instance.expected_answer" });
   }
-  const outputRegex = compiled(row.template_metadata?.output_regex ?? null);
-  const asked = { options, expected, mode: row.grading_mode ?? mode, outputRegex };
+  const sources = [row.template_metadata?.output_regex ?? []].flat();
+  const outputRegexes = sources.map(compiled);
+  const asked = { options, expected, mode: row.grading_mode ?? mode, outputRegexes };
   return { kind: "choice", question: asked } as const;
 }
 
+/** An option without a text is none. */
 function lettered(options: NonNullable<AnswerFields["options"]>): ChoiceQuestion["options"] {
   const entries = Array.isArray(options)
-    ? options.map((option, index): [string, string] =>
+    ? options.flatMap((option, index): [string, string | null][] =>
         typeof option === "string"
-          ? [String.fromCharCode("A".charCodeAt(0) + index), option]
-          : (Object.entries(option)[0] ?? ["", ""]),
+          ? [[String.fromCharCode("A".charCodeAt(0) + index), option]]
+          : Object.entries(option),
       )
     : Object.entries(options);
-  return entries.map(([letter, value]) => ({ letter: letter.trim().toUpperCase(), text: value }));
+  return entries.flatMap(([letter, text]) =>
+    text === null ? [] : [{ letter: letter.trim().toUpperCase(), text }],
+  );
 }
 
 /** RE2 and not the platform's own: a row's expression on a model's text must not take for ever. */
-function compiled(source: string | null): RE2JS | null {
-  if (source === null) return null;
+function compiled(source: string): RE2JS {
   const field = "instance.template_metadata.output_regex";
   if (source.length > MAX_REGEX_SOURCE) {
     const message = `${field}: has more than ${MAX_REGEX_SOURCE} characters`;

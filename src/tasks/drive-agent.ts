@@ -34,6 +34,8 @@ export type AgentTask = {
   singleTurn?: boolean;
   /** Whether a message without a tool call is already the answer. By default none is. */
   isAnswer?(content: string): boolean;
+  /** Called when the model calls `finish`: the next part of the task, as that call's answer, or null for the end. */
+  onFinish?(message: string): Promise<string | null>;
 };
 
 /** The agent loop as the rollout, the service and the kind want it, in this order of weight. */
@@ -71,6 +73,7 @@ export async function driveAgent(
     recorder: context.recorder,
     signal,
     isAnswer: task.isAnswer ?? (() => false),
+    onFinish: task.onFinish,
   });
 }
 

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { Message, ToolCall } from "../inference/engine.ts";
 import { fromJsonText } from "./from-json-text.ts";
 
 const contentSchema = z.union([
@@ -38,10 +39,12 @@ export function withoutEnd(text: string, end: RegExp): string {
   return without === trimmed ? text : without.trimEnd();
 }
 
-/** The row's own messages, for a kind that adds nothing to them. */
-export function promptMessages(prompt: Prompt): { role: "system" | "user"; content: string }[] {
-  return prompt.map(({ role, content }) => ({
-    role: role === "system" || role === "developer" ? "system" : "user",
-    content,
-  }));
+/** The row's own messages, for a kind that adds nothing to them: also what was said and called before. */
+export function promptMessages(prompt: Prompt): Message[] {
+  return prompt.map(({ role, content, tool_calls: calls, tool_call_id: id }): Message => {
+    if (role === "system" || role === "developer") return { role: "system", content };
+    if (role === "tool" && typeof id === "string") return { role, content, tool_call_id: id };
+    if (role !== "assistant") return { role: "user", content };
+    return { role, content, ...(Array.isArray(calls) && { tool_calls: calls as ToolCall[] }) };
+  });
 }

@@ -11,6 +11,16 @@ export type SandboxPlan = {
   evaluation: "none" | "fresh" | "agent";
   /** The image that the row asks for, unless the rollout names one. Null: the service's default. */
   image: string | null;
+  /** The image of EVAL's fresh sandbox, where it differs from the agent's. */
+  evaluationImage?: string;
+  /** Variables of every command in the agent's sandbox. */
+  env?: Record<string, string>;
+  /** Variables of every command in EVAL's fresh sandbox; without it `env`. */
+  evaluationEnv?: Record<string, string>;
+  /** Bounds that the instance asks for, at most the service's own. Units: bytes. */
+  limits?: { memoryBytes?: number; diskBytes?: number };
+  /** Why the service's default image cannot stand for the instance's own. */
+  ownImage?: { why: string; mend: string };
 };
 
 /** The plan of a kind that needs no sandbox at all. */
@@ -30,8 +40,12 @@ export function chooseImage(
   ofRollout: string | undefined,
   ofService: string | null,
 ): string {
-  const image = ofRollout ?? plan.image ?? ofService;
+  const image = ofRollout ?? plan.image ?? (plan.ownImage ? null : ofService);
   if (image !== null) return image;
+  if (plan.ownImage) {
+    const { why, mend } = plan.ownImage;
+    throw new ServiceError("image_not_found", why, { mend });
+  }
   throw new ServiceError("image_not_found", "the job names no image and there is no default", {
     mend: "start rolloutd with --image DIR, or set `image` in the rollout",
   });

@@ -16,6 +16,10 @@ export type AgentDefaults = {
 export type TaskSettings = {
   /** Absolute paths of modules with the user's own task kinds. */
   modules: string[];
+  /** Variables of the service that rows may ask for by their names. */
+  envs: string[];
+  /** Whether a task that asks for a network is refused, or runs without one. */
+  network: "refuse" | "without";
   /** Image references by task kind, with `{field}` for what comes from the row. */
   images: Record<string, string>;
   agent: AgentDefaults;

@@ -50,6 +50,8 @@ export type EvalContext = {
  */
 export interface TaskKind<I> {
   readonly name: string;
+  /** The user's module that it is from; absent for kinds of our own. */
+  readonly module?: string;
   /** Values of `data_source` that mean this kind; one that ends with `*` stands for all that begin so. */
   readonly dataSources: readonly string[];
   readonly needsBackend: boolean;
@@ -70,6 +72,14 @@ export interface TaskKind<I> {
    * @throws ServiceError `invalid_field` where the row has no solution.
    */
   golden?(instance: I, which: Golden): Outcome;
+  /**
+   * Puts the row's own solution into the agent's sandbox, as an agent would. A kind that has this and no `golden` is
+   * scored by way of the agent's sandbox alone.
+   * @param part of a task that is given in parts, counted from 0
+   */
+  solve?(instance: I, context: RunContext, part: number): Promise<void>;
+  /** @throws ServiceError `invalid_field` where `solve` would lack a solution. */
+  needSolution?(instance: I): void;
   /**
    * Turns what RUN left into a number. What the model did badly is a verdict with reward 0 and a reason; a
    * verifier that could not do its work throws.

@@ -69,14 +69,18 @@ export type Turn = {
   tools: ToolRun[];
 };
 
-/** How a tool call ended. One that is malformed, truncated or of an unknown tool was not carried out. */
+/**
+ * How a tool call ended. One that is malformed, truncated or of an unknown tool was not carried out; one that is
+ * unfinished ran when the rollout was ended.
+ */
 export type ToolStatus =
   | "ok"
   | "malformed"
   | "truncated"
   | "unknown_tool"
   | "tool_error"
-  | "timeout";
+  | "timeout"
+  | "unfinished";
 
 export type ToolRun = {
   name: string;

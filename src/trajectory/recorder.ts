@@ -1,5 +1,11 @@
 import { ServiceError } from "../errors.ts";
-import type { AssistantMessage, FinishReason, Message, ToolSchema } from "../inference/engine.ts";
+import type {
+  AssistantMessage,
+  FinishReason,
+  Message,
+  ToolCall,
+  ToolSchema,
+} from "../inference/engine.ts";
 import type { WeightSpan } from "../inference/generate.ts";
 import type { LogprobsMode } from "../inference/logprobs-mode.ts";
 import type { StopReason, TokenSegment, ToolRun, Trajectory, Turn } from "./record.ts";
@@ -30,6 +36,14 @@ export type RecordedCall = {
   lostTokens?: number | undefined;
 };
 
+/** What a rollout does at a moment. Units: `forMs` is in milliseconds. */
+export type Doing =
+  | { what: "tool"; turn: number; name: string; arguments: string; forMs: number }
+  | { what: "model"; turn: number; forMs: number };
+
+/** What is kept of a running call's arguments. Units: characters. */
+const MAX_ARGUMENTS = 500;
+
 /**
  * Builds a trajectory from the model calls as they happen. It takes calls and messages, not "our loop's
  * turns", so that any agent can feed it. What was recorded so far can be read at any moment.
@@ -39,6 +53,7 @@ export class Recorder {
   #segments: () => TokenSegment[] | null = () => null;
   readonly #now: () => number;
   readonly #startMs: number;
+  #open: ({ atMs: number } & ({ what: "model" } | { what: "tool"; call: ToolCall })) | null = null;
 
   /** @param now in milliseconds, from wherever it counts */
   constructor(jobId: string, attempt: number, now = () => performance.now()) {
@@ -66,8 +81,31 @@ export class Recorder {
     this.#segments = segments;
   }
 
+  /** The model is called; until its message or the next call. */
+  calling(): void {
+    this.#open = { what: "model", atMs: this.#now() };
+  }
+
+  /** A tool call of the last turn is carried out; until it is observed. */
+  carryOut(call: ToolCall): void {
+    this.#open = { what: "tool", call, atMs: this.#now() };
+  }
+
+  /** The model call or tool call that is not over yet. */
+  get doing(): Doing | null {
+    const open = this.#open;
+    if (open === null) return null;
+    const { turns } = this.#trajectory;
+    const forMs = Math.round(this.#now() - open.atMs);
+    if (open.what === "model") return { what: "model", turn: turns.length, forMs };
+    const { name, arguments: text } = open.call.function;
+    const excerpt = text.slice(0, MAX_ARGUMENTS).toWellFormed();
+    return { what: "tool", turn: turns.length - 1, name, arguments: excerpt, forMs };
+  }
+
   /** The model's message becomes part of the conversation. */
   call(backendId: string, reply: RecordedCall): void {
+    this.#open = null;
     const turn: Turn = {
       message: this.#trajectory.messages.push(reply.message) - 1,
       backend_id: backendId,
@@ -92,6 +130,7 @@ export class Recorder {
 
   /** How a tool call of the last turn ended, and what it was answered; null where nothing was. */
   observe(message: Extract<Message, { role: "tool" }> | null, run: Omit<ToolRun, "message">): void {
+    this.#open = null;
     const index = message === null ? null : this.#trajectory.messages.push(message) - 1;
     this.#trajectory.turns.at(-1)?.tools.push({ ...run, message: index });
   }
@@ -127,7 +166,7 @@ export class Recorder {
 
   /** When and how each call of the model and each tool went; null where there was none. */
   turnsJson(): string | null {
-    const { turns } = this.#trajectory;
+    const turns = this.#turnsSoFar();
     return turns.length === 0 ? null : JSON.stringify(turns);
   }
 
@@ -152,6 +191,18 @@ export class Recorder {
   }
 
   #json(token_ids: Trajectory["token_ids"], segments: TokenSegment[]): string {
-    return JSON.stringify({ ...this.#trajectory, token_ids, segments });
+    const turns = this.#turnsSoFar();
+    return JSON.stringify({ ...this.#trajectory, turns, token_ids, segments });
+  }
+
+  /** With the tool call that runs now. */
+  #turnsSoFar(): Turn[] {
+    const { turns } = this.#trajectory;
+    const last = turns.at(-1);
+    const { doing } = this;
+    if (doing?.what !== "tool" || !last) return turns;
+    const { name, forMs } = doing;
+    const running: ToolRun = { name, status: "unfinished", message: null, duration_ms: forMs };
+    return [...turns.slice(0, -1), { ...last, tools: [...last.tools, running] }];
   }
 }

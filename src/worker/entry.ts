@@ -58,7 +58,7 @@ async function setUp(settings: WorkerSettings): Promise<void> {
     images: new Images(settings.images),
     isOnNode: (image) => imageOnNode(settings.images, image) !== null,
     attach: attachSandbox,
-    watch: (handle) => watchSandbox(handle, settings.sandbox),
+    watch: watchSandbox,
     end: (handle) => endReported(handle, log),
     engines: { chat: openAiChat(), tokens: tokenEngine(), turns, tokenModel },
   };

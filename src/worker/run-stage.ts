@@ -1,6 +1,6 @@
 import type { Pace } from "../agent/pace.ts";
 import { PacedDialogue } from "../agent/paced-dialogue.ts";
-import { ServiceError, toErrorBody } from "../errors.ts";
+import { type ErrorBody, ServiceError, toErrorBody } from "../errors.ts";
 import type { Message, ToolSchema } from "../inference/engine.ts";
 import { parseWithTools } from "../lib/exact-tools.ts";
 import { wellFormed } from "../lib/well-formed.ts";
@@ -15,6 +15,7 @@ import type { TaskKind } from "../tasks/task-kind.ts";
 import type { Outcome } from "../trajectory/record.ts";
 import { Recorder } from "../trajectory/recorder.ts";
 import type { Verdict } from "../verifiers/verdict.ts";
+import { hungIn } from "./hung-in.ts";
 import { type Engines, openDialogue } from "./open-dialogue.ts";
 import { type SandboxParts, StageSandboxes } from "./stage-sandboxes.ts";
 import { toldTurns } from "./told-turns.ts";
@@ -57,7 +58,7 @@ export async function runStage(
       verdict,
     };
   } catch (thrown) {
-    const error = toErrorBody(signal.aborted ? signal.reason : thrown);
+    const error = stage.placed(toErrorBody(signal.aborted ? signal.reason : thrown));
     await stage.sandboxes.endAll();
     if (signal.aborted && recorder.hasContent) await parts.slotFreed();
     const nothing = { handle: null, outcome: null, verdict: null };
@@ -109,6 +110,13 @@ class StageRun {
     return golden ? goldenKind(kind, golden) : kind;
   }
 
+  /** With where it hung, for a deadline that passed. */
+  placed(error: ErrorBody): ErrorBody {
+    if (error.code !== "deadline_exceeded") return error;
+    const details = hungIn(this.#start.stage, this.#recorder, this.#kind);
+    return details === undefined ? error : { ...error, details };
+  }
+
   /** Leaves the sandboxes as the next stage is to find them. */
   async release(): Promise<void> {
     if (this.#keepsSandbox) return await this.sandboxes.settled();
@@ -143,7 +151,7 @@ class StageRun {
   // biome-ignore lint/suspicious/noExplicitAny: see `#kind`.
   async #init(instance: any): Promise<Result> {
     if (this.#plan.agent) await this.sandboxes.ensure(this.#plan, "agent");
-    await this.sandboxes.use(this.#keepsSandbox, (sandbox, signal) =>
+    await this.sandboxes.use(this.#plan, this.#keepsSandbox, (sandbox, signal) =>
       this.#kind.init(instance, sandbox, signal),
     );
     return { outcome: null, verdict: null };
@@ -153,22 +161,26 @@ class StageRun {
   async #run(instance: any): Promise<Result> {
     const { backend } = this.#start;
     const options: RolloutOptions = JSON.parse(this.#start.options);
-    const outcome: Outcome = await this.sandboxes.use(this.#keepsSandbox, (sandbox, signal) => {
-      const context = {
-        jobId: this.#start.jobId,
-        options,
-        settings: this.#parts.settings.tasks,
-        sandbox,
-        mcpServers: this.#mcpServers(options),
-        converse: (prompt: Message[], tools: ToolSchema[]) =>
-          this.#converse(options, prompt, tools, signal),
-        backendId: backend?.id ?? null,
-        recorder: this.#recorder,
-        agentDone: () => this.sandboxes.startFresh(this.#plan),
-        signal,
-      };
-      return this.#kind.run(instance, { ...context, agent: (task) => driveAgent(context, task) });
-    });
+    const outcome: Outcome = await this.sandboxes.use(
+      this.#plan,
+      this.#keepsSandbox,
+      (sandbox, signal) => {
+        const context = {
+          jobId: this.#start.jobId,
+          options,
+          settings: this.#parts.settings.tasks,
+          sandbox,
+          mcpServers: this.#mcpServers(options),
+          converse: (prompt: Message[], tools: ToolSchema[]) =>
+            this.#converse(options, prompt, tools, signal),
+          backendId: backend?.id ?? null,
+          recorder: this.#recorder,
+          agentDone: () => this.sandboxes.startFresh(this.#plan),
+          signal,
+        };
+        return this.#kind.run(instance, { ...context, agent: (task) => driveAgent(context, task) });
+      },
+    );
     if (this.#recorder.hasContent) this.#finished = this.#recorder.finished();
     return { outcome: bounded(outcome, this.#parts.settings.maxOutcomeBytes), verdict: null };
   }
@@ -209,7 +221,7 @@ class StageRun {
     const settings = this.#parts.settings.tasks;
     if (this.#plan.evaluation === "fresh") await this.sandboxes.ensure(this.#plan, "evaluation");
     const verdict: Verdict = await this.sandboxes
-      .use(false, (sandbox, signal) =>
+      .use(this.#plan, false, (sandbox, signal) =>
         this.#kind.evaluate(instance, outcome, { jobId, settings, sandbox, signal }),
       )
       .catch((error) => {

@@ -3,7 +3,7 @@ import { abortable } from "../lib/abortable.ts";
 import type { StartStage, WorkerSettings } from "../pipeline/messages.ts";
 import { explainOwner } from "../sandbox/image.ts";
 import type { Images } from "../sandbox/images/images.ts";
-import type { Sandbox, SandboxDriver, SandboxHandle } from "../sandbox/sandbox.ts";
+import type { Sandbox, SandboxDriver, SandboxHandle, SandboxLimits } from "../sandbox/sandbox.ts";
 import type { Peak } from "../sandbox/watchdog.ts";
 import { chooseImage, type SandboxPlan } from "../tasks/sandbox-plan.ts";
 
@@ -13,13 +13,18 @@ export type SandboxParts = {
   images: Pick<Images, "acquire">;
   /** By a few system calls. */
   isOnNode(image: string): boolean;
-  attach(handle: SandboxHandle, signal: AbortSignal): Promise<Sandbox>;
+  attach(handle: SandboxHandle, signal: AbortSignal, env: Record<string, string>): Promise<Sandbox>;
   /** Does not fail: what could not be cleaned up is told to the operator. */
   end(handle: SandboxHandle): Promise<void>;
   /** Ends a sandbox that goes beyond its limits; `crossed` says by which. */
-  watch(handle: SandboxHandle): Disposable & { readonly crossed: AbortSignal; readonly peak: Peak };
+  watch(
+    handle: SandboxHandle,
+    limits: SandboxLimits,
+  ): Disposable & { readonly crossed: AbortSignal; readonly peak: Peak };
   sandboxStarted(handle: SandboxHandle): void;
 };
+
+type Role = "agent" | "evaluation";
 
 /** The sandboxes of one stage: the one it works in, and while RUN ends that of EVAL as well. */
 export class StageSandboxes {
@@ -49,7 +54,7 @@ export class StageSandboxes {
   }
 
   /** Makes the stage's sandbox, unless the stage before has left it. */
-  async ensure(plan: SandboxPlan, role: "agent" | "evaluation"): Promise<void> {
+  async ensure(plan: SandboxPlan, role: Role): Promise<void> {
     this.handle ??= await this.#start(plan, role);
   }
 
@@ -100,13 +105,16 @@ export class StageSandboxes {
    * @param keep lets go of it afterwards, for another thread. One that is ended instead needs no letting go.
    */
   async use<T>(
+    plan: SandboxPlan,
     keep: boolean,
     work: (sandbox: Sandbox | null, signal: AbortSignal) => Promise<T>,
   ): Promise<T> {
     const { handle } = this;
     if (!handle) return abortable(work(null, this.#signal), this.#signal);
-    const sandbox = await this.#parts.attach(handle, this.#signal);
-    using watch = this.#parts.watch(handle);
+    const { env = {}, evaluationEnv = env } = plan;
+    const own = this.#job.stage === "eval" && plan.evaluation === "fresh" ? evaluationEnv : env;
+    const sandbox = await this.#parts.attach(handle, this.#signal, own);
+    using watch = this.#parts.watch(handle, this.#limitsOf(plan));
     this.#watched = watch;
     const signal = AbortSignal.any([this.#signal, watch.crossed, sandbox.died]);
     const result = await abortable(work(sandbox, signal), signal).catch(async (error) => {
@@ -116,11 +124,12 @@ export class StageSandboxes {
     return result;
   }
 
-  async #start(plan: SandboxPlan, role: "agent" | "evaluation"): Promise<SandboxHandle> {
+  async #start(plan: SandboxPlan, role: Role): Promise<SandboxHandle> {
     const { settings, driver, images, sandboxStarted } = this.#parts;
-    const { writable, ...limits } = settings.sandbox;
-    const { path, lock } = await images.acquire(this.#imageOf(plan), this.#signal);
+    const { writable } = settings.sandbox;
+    const { path, lock } = await images.acquire(this.#imageOf(plan, role), this.#signal);
     using held = lock;
+    const limits = this.#limitsOf(plan);
     const spec = { id: this.#sandboxId(role), image: path, writable, limits };
     this.#image = path;
     const handle = await driver.start(spec, this.#signal);
@@ -131,17 +140,27 @@ export class StageSandboxes {
   }
 
   async #startOnNode(plan: SandboxPlan): Promise<SandboxHandle | null> {
-    if (!this.#parts.isOnNode(this.#imageOf(plan))) return null;
+    if (!this.#parts.isOnNode(this.#imageOf(plan, "evaluation"))) return null;
     return await this.#start(plan, "evaluation");
   }
 
-  #imageOf(plan: SandboxPlan): string {
+  #limitsOf({ limits = {} }: SandboxPlan): SandboxLimits {
+    const { writable: _writable, ...service } = this.#parts.settings.sandbox;
+    return {
+      ...service,
+      memoryBytes: Math.min(service.memoryBytes, limits.memoryBytes ?? Number.POSITIVE_INFINITY),
+      diskBytes: Math.min(service.diskBytes, limits.diskBytes ?? Number.POSITIVE_INFINITY),
+    };
+  }
+
+  #imageOf(plan: SandboxPlan, role: Role): string {
+    if (role === "evaluation" && plan.evaluationImage) return plan.evaluationImage;
     const { image } = JSON.parse(this.#job.options) as { image?: string };
     return chooseImage(plan, image, this.#parts.settings.defaultImage);
   }
 
   /** Names its folder, and is seen inside: short, and of the same length for every job. */
-  #sandboxId(role: "agent" | "evaluation"): string {
+  #sandboxId(role: Role): string {
     const { jobId, attempt } = this.#job;
     const digest = createHash("sha256").update(`${role} ${jobId}`).digest("hex");
     return `${digest.slice(0, 20)}.${attempt}`;

@@ -72,6 +72,23 @@ describe("a rollout ends", () => {
     expect(t.thoughts).toEqual([{ n: 1 }]);
   });
 
+  test("at the finish of the last part, where a task is given in parts", async () => {
+    const parts = ["Now divide.", null];
+    const t = setup({
+      script: [calls(["finish", { message: "a" }]), calls(["finish", { message: "b" }])],
+      onFinish: async () => parts.shift() ?? null,
+    });
+    expect(await t.run()).toEqual({ stopReason: "finish", finalMessage: "b" });
+    expect(t.conversation()).toEqual([
+      "user: Go.",
+      "assistant: ",
+      "tool: Now divide.",
+      "assistant: ",
+    ]);
+    const { turns } = t.trajectory();
+    expect(turns.map(({ tools }) => tools[0]?.message)).toEqual([2, null]);
+  });
+
   test("with an answer that calls no tool", async () => {
     const t = setup({ script: [says("Answer: 4")] });
     expect(await t.run()).toEqual({ stopReason: "answer", finalMessage: "Answer: 4" });

@@ -16,10 +16,11 @@ type Options = {
   rules?: Partial<AgentRules>;
   /** What the tool `think` does; it answers "noted" unless told otherwise. */
   think?: (args: Record<string, unknown>) => Promise<ToolResult>;
+  onFinish?: (message: string) => Promise<string | null>;
 };
 
 /** A rollout of a scripted model with two tools, `think` and `finish`. An answer starts with "Answer:". */
-export function setup({ script, maxTurns = 10, rules, think }: Options) {
+export function setup({ script, maxTurns = 10, rules, think, onFinish }: Options) {
   const engine = new FakeEngine(script);
   const recorder = new Recorder("job-1", 1);
   const abort = new AbortController();
@@ -57,6 +58,7 @@ export function setup({ script, maxTurns = 10, rules, think }: Options) {
         recorder,
         signal: abort.signal,
         isAnswer: (content) => content.startsWith("Answer:"),
+        onFinish,
       }),
     trajectory: (): Trajectory => JSON.parse(recorder.toJson()),
     /** Role and text of every message, which is what most tests think at. */

@@ -85,3 +85,37 @@ describe("a rollout is refused", () => {
     ]);
   });
 });
+
+describe("a task folder's row", () => {
+  const task = (toml: string, more: object = {}) => ({
+    instance: {
+      ...{ data_source: "harbor", instruction: "x", task_toml: toml },
+      tests: { "test.sh": btoa("true") },
+      ...more,
+    },
+  });
+
+  test("with a Dockerfile has no use for the service's default image", async () => {
+    const request = task("", { dockerfile: "FROM debian\nRUN true\n" });
+    const accept = setup({ image: "/i" });
+    expect(await failureOf(async () => accept(request))).toMatchObject({
+      code: "invalid_field",
+      field: "instance",
+      mend: expect.stringContaining("--task-images harbor=IMAGE"),
+    });
+    expect(accept({ ...request, image: "/own" }).row.image).toBe("/own");
+    const named = setup({ image: "/i", task_images: "harbor=/tasks.sif" });
+    expect(named(request).row.image).toBe("/tasks.sif");
+  });
+
+  test("that asks for more memory than a sandbox has is refused", async () => {
+    const accept = setup({ image: "/i", sandbox_memory_bytes: 1024 ** 3 });
+    expect(accept(task("[environment]\nmemory_mb = 1024\n")).row.taskKind).toBe("harbor");
+    expect(
+      await failureOf(async () => accept(task("[environment]\nmemory_mb = 1025\n"))),
+    ).toMatchObject({
+      code: "invalid_field",
+      mend: "start the service with a larger --sandbox-memory-bytes",
+    });
+  });
+});

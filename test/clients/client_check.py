@@ -3,20 +3,36 @@
 import asyncio
 import json
 import sys
+import warnings
 
 import rolloutd
+from rolloutd import NothingToTrain
 
 server, rows = sys.argv[1], json.loads(sys.argv[2])
+
+
+def check_versions(trajectory, tokens, version):
+    if version is None:
+        try:
+            trajectory.samples(versions=["another"])
+        except ValueError as error:
+            assert "no weight versions" in str(error)
+            return
+        raise AssertionError("a filter that can't match was silent")
+    [same] = trajectory.samples(versions=[version])
+    assert same.mask == tokens.mask
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        [other] = trajectory.samples(versions=["another"])
+    assert sum(other.mask) == 0 and other.ids == tokens.ids
+    assert [one.category for one in warned] == [NothingToTrain], warned
 
 
 def sample(done):
     [tokens] = done.trajectory.samples()
     assert len(tokens.ids) == len(tokens.mask) == len(tokens.weight_versions)
     [version] = {version for version in tokens.weight_versions if version is not None} or {None}
-    [same] = done.trajectory.samples(versions=[version])
-    [other] = done.trajectory.samples(versions=["another"])
-    assert sum(other.mask) == 0 and other.ids == tokens.ids
-    assert same.mask == (tokens.mask if version is not None else other.mask)
+    check_versions(done.trajectory, tokens, version)
     assert tokens.logprobs is None or len(tokens.logprobs) == len(tokens.ids)
     return {
         "ids": tokens.ids,

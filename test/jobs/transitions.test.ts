@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { errorBodyOf } from "../../src/errors.ts";
 import { createJob, isFinal, isPaused, type Job, NEVER_MS } from "../../src/jobs/job.ts";
 import { type JobEvent, transition } from "../../src/jobs/transitions.ts";
 
@@ -306,6 +307,31 @@ describe("recovery", () => {
     expect(job).toMatchObject({ state: "pending", attempt: 3, crashes: 2, failures: [] });
     expect(after(started, cancel, lost).state).toBe("cancelled");
   });
+});
+
+test("a deadline says in which call the job hung, as its thread tells it", () => {
+  const error = {
+    ...errorBodyOf("deadline_exceeded", "a deadline passed"),
+    details: { during: "the tool call execute_bash of turns[0] (sleep 9)", tool_call: { turn: 0 } },
+  };
+  const over: JobEvent = { type: "end_requested", ending: "deadline" };
+  const ended = after(started, over, { type: "stage_failed", error });
+  expect(ended.error?.message).toEndWith(
+    "in INIT, during the tool call execute_bash of turns[0] (sleep 9)",
+  );
+  expect(ended.error?.details).toEqual(error.details);
+});
+
+test("a thread that was blocked is no deadline of the jobs in it", () => {
+  const over: JobEvent = { type: "end_requested", ending: "deadline" };
+  const error = { ...errorBodyOf("worker_unresponsive", "blocked"), details: { blocked: true } };
+  expect(after(started, over, { type: "stage_failed", error }).error?.code).toBe(
+    "worker_unresponsive",
+  );
+  expect(after(started, over, { type: "thread_lost", blocked: true })).toMatchObject({
+    ...{ state: "pending", attempt: 2, crashes: 1, ending: null },
+  });
+  expect(after(started, over, { type: "thread_lost" }).error?.code).toBe("deadline_exceeded");
 });
 
 test("whatever happens, a job keeps its invariants", () => {

@@ -68,6 +68,7 @@ function setup(
       end: async ({ id }) => void ended.push(id),
     },
     isTight: () => false,
+    moduleOf: () => "/mine.ts",
     imageOnNode: overrides.imageOnNode ?? (() => "/"),
     spawn: (stage: Stage) => {
       const thread = new FakeThread();
@@ -594,6 +595,31 @@ describe("ending", () => {
     await t.started("init", 4);
     const starts = t.thread("init").starts();
     expect(starts.map(({ jobId }) => jobId)).toEqual(["b", "c"]);
+  });
+
+  test("a thread that gives no sign of life at a deadline is called blocked, with its task kind; one that does is not", async () => {
+    await using t = setup({ slots: 1 });
+    const error = () => JSON.parse(t.store.jobById("a")?.error ?? "{}");
+    await t.scheduler.submit([submission("a", { totalMs: 100_000 })]);
+    await t.started("init", 1);
+    t.clock.ms += 200_000;
+    await waitFor(() => t.thread("init").received.some(({ type }) => type === "cancel"), "the end");
+    t.clock.ms += 2200;
+    await waitFor(() => t.state("a") === "init/failed", "the job to be settled");
+    expect(error()).toMatchObject({
+      ...{ code: "worker_unresponsive", boundary: "service" },
+      message:
+        "a thread of INIT is blocked, by code that computes without awaiting: no answer when it was asked to end a job; in it ran the task kind fake (/mine.ts)",
+      details: { blocked: true, task_kinds: ["fake"] },
+    });
+    await t.scheduler.submit([submission("b", { totalMs: 100_000 })]);
+    await t.started("init", 2);
+    t.thread("init").onCancel = () => t.thread("init").emit({ type: "pong" });
+    t.clock.ms += 200_000;
+    await waitFor(() => t.thread("init").received.some(({ type }) => type === "cancel"), "the end");
+    t.clock.ms += 2200;
+    await waitFor(() => t.state("b") === "init/failed", "the job to be settled");
+    expect(JSON.parse(t.store.jobById("b")?.error ?? "{}").code).toBe("deadline_exceeded");
   });
 
   test("a thread that crashes is replaced, and its jobs fail as the service's fault", async () => {

@@ -241,6 +241,7 @@ print(*sizes, sep="\\n")`);
       expect([...new Set(held)].sort()).toEqual([
         "/dev/null",
         "anon_inode:[signalfd]",
+        "anon_inode:seccomp notify",
         "socket:[N]",
       ]);
     },
@@ -390,6 +391,56 @@ for child in children: os.kill(child, 9)`;
     const calls = denied.map(([, name, number]) => `("${name}", ${number})`).join(", ");
     const answers = await lines(`for name, number in (${calls}): print(name, call(number))`);
     expect(answers).toEqual(denied.map(([, name]) => `${name} EPERM`));
+  });
+
+  test("every call that keeps memory where nobody counts it is as if the kernel had none", async () => {
+    const source = readFileSync(SUPERVISOR, "utf8");
+    const lacking = [...source.matchAll(/LACK\((\w+), (\d+), (\w+)\)/g)];
+    expect(lacking.length).toBeGreaterThan(8);
+    const calls = lacking.map(([, name, number]) => `("${name}", ${number})`).join(", ");
+    const answers = await lines(`for name, number in (${calls}): print(name, call(number))`);
+    expect(answers).toEqual(lacking.map(([, name, , error]) => `${name} ${error}`));
+  });
+
+  test("buffers of sockets keep their size, segments of shared memory have a page, and nobody hides", async () => {
+    const answers = await lines(`s = socket.socket(socket.AF_UNIX)
+sizes = lambda: [s.getsockopt(socket.SOL_SOCKET, name) for name in (socket.SO_SNDBUF, socket.SO_RCVBUF)]
+before = sizes()
+for name in (socket.SO_SNDBUF, socket.SO_RCVBUF, 32, 33): s.setsockopt(socket.SOL_SOCKET, name, 1 << 30)
+s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+print(sizes() == before, s.getsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR))
+page = libc.shmget(0, 4096, 0o1600)
+print(libc.shmctl(page, 0, None), call(29, 0, 4097, 0o1600), call(29, 0, 1 << 32, 0o1600))
+print(call(157, 4, 0), call(157, 4, 1), call(157, 15, b"name"))
+print(attempt(lambda: mmap.mmap(os.open("/dev/zero", os.O_RDWR), 4096)), open("/dev/zero", "rb").read(2))
+print(resource.getrlimit(resource.RLIMIT_MSGQUEUE if hasattr(resource, "RLIMIT_MSGQUEUE") else 12)[1] <= 819200)`);
+    expect(answers).toEqual([
+      "True 1",
+      "0 EINVAL EINVAL",
+      "EPERM done done",
+      "ENODEV b'\\x00\\x00'",
+      "True",
+    ]);
+  });
+
+  test("/dev can't be written to, whoever runs the service", async () => {
+    const answers =
+      await lines(`for path in ("/dev/new", "/dev/null/x", "/dev/shm/new", "/dev/pts/new"):
+    print(attempt(lambda: open(path, "w").close()))
+print(attempt(os.mkdir, "/dev/x"), attempt(os.unlink, "/dev/zero"), attempt(os.symlink, "/", "/dev/x"), attempt(os.chmod, "/dev", 0o777))`);
+    expect(answers.slice(0, 3)).toEqual(["EROFS", "ENOTDIR", "done"]);
+    expect(answers[3]).not.toBe("done");
+    expect(answers[4]).toBe("EROFS EROFS EROFS EROFS");
+  });
+
+  test("a sandbox can't take the node's terminals from its neighbours", async () => {
+    const answers = await lines(`import pty
+resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))
+count = 0
+try:
+    while True: os.open("/dev/ptmx", os.O_RDWR); count += 1
+except OSError as error: print(errno.errorcode[error.errno], count <= 128)`);
+    expect(answers).toEqual(["ENOSPC True"]);
   });
 
   test("no namespace can be made: not by unshare, clone or clone3", async () => {

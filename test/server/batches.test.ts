@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { cpSync } from "node:fs";
+import type { GroupView } from "../../src/protocol/group-view.ts";
 import { BROKEN, groupService, mortalGroupService } from "../support/group-service.ts";
 import { randomFrom } from "../support/random.ts";
 import { tempDir } from "../support/temp-dir.ts";
@@ -56,6 +57,36 @@ describe("a batch", () => {
     await waitFor(() => t.scheduler.unfinished === 0, "what is left to end");
     const ended = await t.send("GET", "/v1/groups/b-3");
     expect(ended.body).toMatchObject({ state: "ended", error: { code: "not_needed" } });
+  });
+
+  test("still tells what it handed over when retention has removed its rollouts, and so do its groups", async () => {
+    using dir = tempDir();
+    await using t = groupService(dir.path);
+    await t.send("POST", "/v1/batches", { ...BATCH, instances: rows(2) });
+    await decide(t, "b-0", 1, 0);
+    await decide(t, "b-1", 0.5, 0);
+    const tell = async () => {
+      const { body: batch } = await t.send("GET", "/v1/batches/b?wait_ms=20000");
+      const { body: page } = await t.send("GET", "/v1/batches/b/groups");
+      const groups = page.groups.map(({ id, rewards, mean, spread, members }: GroupView) => ({
+        ...{ id, rewards, mean, spread },
+        members: members.map((member) => [member.sample, member.id, member.state, member.reward]),
+      }));
+      return { batch, groups };
+    };
+    const before = await tell();
+    expect(before.batch).toMatchObject({ state: "complete", delivered: 2 });
+    expect(before.batch.handed_over).toEqual([
+      { group: "b-0", rewards: [1, 0], rollouts: ["b-0-0", "b-0-1"] },
+      { group: "b-1", rewards: [0.5, 0], rollouts: ["b-1-0", "b-1-1"] },
+    ]);
+    await t.send("POST", "/v1/rollouts", { id: "last", instance: { data_source: "echo" } });
+    await t.give("last", 1);
+    await waitFor(() => t.store.jobById("last")?.state === "succeeded", "the last one");
+    const gone = t.store.transaction(() => t.store.retention.remove(1e15, 1e15, 100));
+    t.store.transaction(() => t.store.groupRetention.remove(1e15, 0, 100));
+    expect([gone, t.store.jobById("b-0-0")]).toEqual([4, null]);
+    expect(await tell()).toEqual(before);
   });
 
   test("begins no more groups than it may need, and more when fewer are informative than was expected", async () => {

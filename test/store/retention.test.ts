@@ -162,3 +162,20 @@ test("of the instances those stay that were met last", () => {
   const keys = instances.list({ after: "", limit: 10 }).map(({ key }) => key);
   expect(keys).toEqual(["echo:0", "echo:1", "echo:2"]);
 });
+
+test("what a batch has handed over stays known when its rollouts are gone, and goes with the batch", () => {
+  using t = setup({ ms: 1000, bytes: 1e12, carryMs: 1e15 });
+  const over = { state: "complete", finished_ms: 5 } as const;
+  const { seq, batchSeq } = t.group("a", over, {
+    ...{ state: "complete", informative: 1, delivered: 1, finished_ms: 4 },
+  });
+  storeJob(t.store, "later", TO_THE_END, {});
+  const told = [{ group: "a", rewards: [0.5], rollouts: ["a"] }];
+  expect(t.store.remains.handedOver(batchSeq)).toEqual(told);
+  while (t.janitor.step()) {}
+  expect([t.ids(), t.store.groups.byId("a")?.state]).toEqual([["later"], "complete"]);
+  expect(t.store.remains.handedOver(batchSeq)).toEqual(told);
+  expect(t.store.remains.ofGroup(seq)).toMatchObject([{ sample: 0, id: "a", reward: 0.5 }]);
+  t.store.transaction(() => t.store.groupRetention.remove(10, 10, 100));
+  expect([t.store.groups.byId("a"), t.store.remains.ofGroup(seq)]).toEqual([null, []]);
+});

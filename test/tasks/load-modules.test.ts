@@ -8,7 +8,6 @@ import { failureOf } from "../support/failure.ts";
 import { calls } from "../support/fake-engine.ts";
 import { play } from "../support/play.ts";
 import { evalContext, runContext, TASK_SETTINGS } from "../support/task-context.ts";
-import { tempDir } from "../support/temp-dir.ts";
 
 const EXAMPLE = resolve(import.meta.dir, "../../scripts/examples/count-words.ts");
 const NOTHING = {
@@ -39,41 +38,12 @@ test("the example's task kind loads, once, and scores", async () => {
   });
 });
 
-test.each([
-  ["no module", "export const x = 1;", /taskKinds/],
-  ["a syntax error", "export const = 1;", /can't be loaded/],
-  [
-    "no such function",
-    "export const taskKinds = [{ name: 'a', dataSources: ['a'], needsBackend: false, tools: [] }];",
-    /taskKinds\.0\.parse/,
-  ],
-  [
-    "a name that there is",
-    "const f = () => {}; export const taskKinds = [{ name: 'math', dataSources: ['mine'], needsBackend: false, tools: [], parse: f, sandboxes: f, init: f, run: f, evaluate: f }];",
-    /a task kind math already/,
-  ],
-  [
-    "a data_source that there is",
-    "const f = () => {}; export const taskKinds = [{ name: 'mine', dataSources: ['deepscaler'], needsBackend: false, tools: [], parse: f, sandboxes: f, init: f, run: f, evaluate: f }];",
-    /deepscaler means another/,
-  ],
-])("a module with %s is refused", async (_what, text, message) => {
-  using dir = tempDir();
-  const path = dir.file("tasks.ts");
-  await Bun.write(path, text);
-  const failure = await failureOf(() => loadTaskModules([path]));
-  expect([failure.code, failure.message]).toEqual([
-    "task_module_invalid",
-    expect.stringMatching(message),
-  ]);
-});
-
 test("what a user's kind throws is told by where it happened, and keeps a code of ours", async () => {
   const fail = (code?: string) => () => {
     throw Object.assign(new Error("no"), code === undefined ? {} : { code });
   };
   const thrown = async (kind: Partial<TaskKind<unknown>>, what: "parse" | "run" | "evaluate") => {
-    const guard = guarded({ ...NOTHING, ...kind });
+    const guard = guarded({ ...NOTHING, ...kind }, EXAMPLE);
     const outcome = await NOTHING.run();
     const work = {
       parse: () => guard.parse({}),
@@ -91,5 +61,5 @@ test("what a user's kind throws is told by where it happened, and keeps a code o
     "judge_failed",
     "verifier",
   ]);
-  expect(guarded(NOTHING).sandboxes({}, TASK_SETTINGS)).toEqual(NOTHING.sandboxes());
+  expect(guarded(NOTHING, EXAMPLE).sandboxes({}, TASK_SETTINGS)).toEqual(NOTHING.sandboxes());
 });

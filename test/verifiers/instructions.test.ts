@@ -72,7 +72,13 @@ const CASES: [id: string, args: Record<string, unknown>, follows: string, ...bre
     "eEe",
     "ee",
   ],
-  ["language:response_language", { language: "ko" }, "안녕하세요 hi", "hello 안"],
+  [
+    "language:response_language",
+    { language: "pt" },
+    "Não sei onde ficam as chaves da minha casa.",
+    "No sé dónde están las llaves de mi casa.",
+    "42",
+  ],
   [
     "length_constraints:number_sentences",
     { num_sentences: 3, relation: "less than" },
@@ -139,29 +145,33 @@ const CASES: [id: string, args: Record<string, unknown>, follows: string, ...bre
   ["punctuation:no_comma", {}, "a; b", "a, b"],
 ];
 
-test.each(CASES)("%s %j", (id, args, follows, ...breaks) => {
-  expect([follows, ...breaks].map((text) => CHECKS[id]?.(text, args))).toEqual([
-    true,
-    ...breaks.map(() => false),
-  ]);
+test.each(CASES)("%s %j", async (id, args, follows, ...breaks) => {
+  const found = await Promise.all([follows, ...breaks].map((text) => CHECKS[id]?.(text, args)));
+  expect(found).toEqual([true, ...breaks.map(() => false)]);
+});
+
+test("a verdict on a language says which ones the text has", async () => {
+  const instructions = [{ id: "language:response_language", args: { language: "pt" } }];
+  const verdict = await gradeInstructions(instructions, "No sé dónde están mis llaves.", "all");
+  expect(verdict).toMatchObject({ reward: 0, details: { languages: { es: 1 } } });
 });
 
 test("every instruction has a case", () => {
   expect(new Set(CASES.map(([id]) => id))).toEqual(new Set(Object.keys(CHECKS)));
 });
 
-test("a message earns all, nothing, or its share", () => {
+test("a message earns all, nothing, or its share", async () => {
   const instructions = [
     { id: "punctuation:no_comma", args: {} },
     { id: "keywords:existence", args: { keywords: ["x"] } },
   ];
-  const reward = (text: string | null, grading: "all" | "share" = "all") =>
-    gradeInstructions(instructions, text, grading).reward;
-  expect([reward("x"), reward("x, y"), reward("x, y", "share"), reward(null)]).toEqual([
-    1, 0, 0.5, 0,
+  const reward = async (text: string | null, grading: "all" | "share" = "all") =>
+    (await gradeInstructions(instructions, text, grading)).reward;
+  expect(await Promise.all([reward("x"), reward("x, y"), reward("x, y", "share")])).toEqual([
+    1, 0, 0.5,
   ]);
-  expect(reward("<think>a, b</think>x")).toBe(1);
-  expect(gradeInstructions(instructions, "a, b", "all").details).toEqual({
+  expect([await reward(null), await reward("<think>a, b</think>x")]).toEqual([0, 1]);
+  expect((await gradeInstructions(instructions, "a, b", "all")).details).toEqual({
     broken: ["punctuation:no_comma", "keywords:existence"],
   });
 });
@@ -170,17 +180,21 @@ test("what can't be checked is known beforehand", () => {
   expect(uncheckable({ id: "punctuation:no_comma", args: {} })).toBeNull();
   expect(uncheckable({ id: "x:y", args: {} })).toContain("x:y");
   expect(uncheckable({ id: "toString", args: {} })).toContain("toString");
-  expect(uncheckable({ id: "language:response_language", args: { language: "de" } })).toContain(
-    "de",
-  );
+  const asks = (language: unknown) =>
+    uncheckable({ id: "language:response_language", args: { language } });
+  expect([asks("de"), asks("pt-BR")]).toEqual([null, null]);
+  expect([asks("tlh"), asks(undefined)]).toEqual([
+    "texts in the language tlh can't be told from others",
+    expect.stringContaining("undefined"),
+  ]);
 });
 
 test.each(["[", "<", '"', "*", "a.", "-\n", " ", "p.", "SECTION", "we "])(
   "a megabyte of %j takes bounded time",
-  (part) => {
+  async (part) => {
     const text = `${part.repeat(1_000_000 / part.length)}x`;
     const startMs = performance.now();
-    for (const [id, args] of CASES) CHECKS[id]?.(text, args);
+    for (const [id, args] of CASES) await CHECKS[id]?.(text, args);
     expect(performance.now() - startMs).toBeLessThan(10_000);
   },
 );

@@ -8,12 +8,10 @@ const OPTIONS = [
   { letter: "C", text: "Blue" },
 ];
 
-function grade(mode: GradingMode, message: string | null, outputRegex: RE2JS | null = null) {
-  const { reward, rule } = gradeChoice(
-    { options: OPTIONS, expected: "B", mode, outputRegex },
-    message,
-  );
-  return rule === "no_choice" ? null : reward;
+function grade(mode: GradingMode, message: string | null, ...outputRegexes: RE2JS[]) {
+  const question = { options: OPTIONS, expected: "B", mode, outputRegexes };
+  const { reward, rule } = gradeChoice(question, message);
+  return rule === "no_choice" || rule === "several_choices" ? null : reward;
 }
 
 describe("by mode, a message chooses the right option (1), another (0) or none (null)", () => {
@@ -32,11 +30,11 @@ describe("by mode, a message chooses the right option (1), another (0) or none (
     ["strict_single_letter_boxed", null, null],
     ["lenient_boxed", "\\boxed{B}", 1],
     ["lenient_boxed", "\\boxed{\\text{green  PLANTS}}", 0],
-    ["lenient_boxed", "\\boxed{Blue whales}", null],
+    ["lenient_boxed", "\\boxed{Blue whales}", 1],
     ["lenient_answer_colon", "Answer: B", 1],
     ["lenient_answer_colon", "answer : (b)", 1],
     ["lenient_answer_colon", "Answer: blue  whales", 1],
-    ["lenient_answer_colon", "Answer: A\nAnswer: B", 0],
+    ["lenient_answer_colon", "Answer: A\nAnswer: B", null],
     ["lenient_answer_colon", "Answer: A or B", null],
     ["lenient_answer_colon", "The answer is B", null],
     ["lenient_answer_colon_md", "Answer: A\n**Answer:** **B**", 1],
@@ -54,7 +52,15 @@ describe("by mode, a message chooses the right option (1), another (0) or none (
 test("a row's own expression wins, by its last match", () => {
   const regex = RE2JS.compile("choice is \\(?([A-Z])", RE2JS.CASE_INSENSITIVE);
   expect(grade("gpqa", "My choice is A. No: my choice is (b). \\boxed{A}", regex)).toBe(1);
-  expect(grade("gpqa", "\\boxed{B}", regex)).toBeNull();
+});
+
+test("where no expression matches, the mode decides; what one matches is not read again", () => {
+  const first = RE2JS.compile("choice: (.*)", RE2JS.CASE_INSENSITIVE);
+  const second = RE2JS.compile("pick ([A-Z])", RE2JS.CASE_INSENSITIVE);
+  expect(grade("gpqa", "\\boxed{B}", first)).toBe(1);
+  expect(grade("gpqa", "I pick b. \\boxed{A}", first, second)).toBe(1);
+  expect(grade("gpqa", "choice: A or B. \\boxed{B}", first, second)).toBeNull();
+  expect(grade("gpqa", "choice: (B) Blue whales.\n\\boxed{A}", first)).toBe(1);
 });
 
 test.each([

@@ -56,6 +56,33 @@ describe("an EVAL that works in a fresh sandbox", () => {
     expect(new Set(t.specs.map(({ image }) => image)).size).toBe(1);
   });
 
+  test("has the image, the variables and the limits that the instance asks for", async () => {
+    const plan: SandboxPlan = {
+      ...{ agent: true, evaluation: "fresh", image: "/images/agent" },
+      evaluationImage: "/images/judge",
+      ...{ env: { SIDE: "agent" }, evaluationEnv: { SIDE: "judge" } },
+      limits: { memoryBytes: 5, diskBytes: 1000 },
+    };
+    using _ = replaced(math, "sandboxes", () => plan);
+    const attached: unknown[] = [];
+    const t = setup([ANSWER]);
+    const attach = t.parts.attach;
+    t.parts.attach = (handle, signal, env) => {
+      attached.push(env);
+      return attach(handle, signal, env);
+    };
+    await t.run(startOf("init"));
+    const { handle } = await t.run(startOf("run"));
+    await t.run(startOf("eval", { handle }));
+    expect(
+      t.specs.map(({ image, limits }) => [image, limits.memoryBytes, limits.diskBytes]),
+    ).toEqual([
+      ["/images/agent", 5, 7],
+      ["/images/judge", 5, 7],
+    ]);
+    expect(attached).toEqual([{ SIDE: "agent" }, { SIDE: "agent" }, { SIDE: "judge" }]);
+  });
+
   test("does not cost RUN its outcome when it does not start, and fails by that in EVAL", async () => {
     using _ = evaluatingIn("fresh");
     const start = async () => Promise.reject(REFUSED);

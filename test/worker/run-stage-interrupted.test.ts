@@ -43,6 +43,37 @@ describe("an abort", () => {
     expect(t.events).toEqual(["attach s1", "end s1", "free"]);
   });
 
+  test("by a deadline names the tool call that had not come back, and the record has it", async () => {
+    const code = "while True: pass\u001b[2J";
+    const t = setup([says("Hm."), calls(["execute_ipython_cell", { code }])]);
+    t.sandbox.onCell = (cell) => {
+      if (!cell.text.includes("while True")) return Promise.resolve({});
+      queueMicrotask(() =>
+        t.abort.abort(new ServiceError("deadline_exceeded", "a deadline passed")),
+      );
+      return NEVER;
+    };
+    const { error, trajectory } = await t.run(startOf("run"));
+    expect(error?.details?.during).toMatch(
+      /^the tool call execute_ipython_cell of turns\[1\] \(while True: pass\), which ran for \d+ ms$/,
+    );
+    expect(error?.details?.tool_call).toMatchObject({ turn: 1, name: "execute_ipython_cell" });
+    expect(JSON.parse(trajectory ?? "").turns[1].tools).toMatchObject([
+      { name: "execute_ipython_cell", status: "unfinished", message: null },
+    ]);
+  });
+
+  test("by a deadline names the call of the model that had not come back", async () => {
+    const t = setup([
+      (signal) => {
+        queueMicrotask(() => t.abort.abort(new ServiceError("deadline_exceeded", "over")));
+        return neverAnswers(signal);
+      },
+    ]);
+    const { error } = await t.run(startOf("run"));
+    expect(error?.details?.during).toMatch(/^the call of the model for turns\[0\], which ran for/);
+  });
+
   test("while INIT prepares the sandbox ends the sandbox", async () => {
     const t = setup();
     t.sandbox.onCell = () => {

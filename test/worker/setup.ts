@@ -115,6 +115,7 @@ export function setup(script: Scripted[] = [], changes: Partial<StageParts> = {}
     ...changes,
   };
   return {
+    parts,
     sandbox,
     abort,
     specs,

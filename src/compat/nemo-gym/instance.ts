@@ -1,42 +1,52 @@
 import { ServiceError } from "../../errors.ts";
 import type { RolloutRequest } from "../../protocol/rollout.ts";
+import { messagesOf } from "./messages.ts";
+import { type GymServers, scorerOf } from "./scorer.ts";
 
 type Row = Record<string, unknown>;
 type Instance = RolloutRequest["instance"];
 
-/** What a row's fields say about who scores it, most telling first. */
-const VERIFIERS: [known: (row: Row) => boolean, verifier: string][] = [
-  [({ verifier_metadata }) => has(verifier_metadata, "unit_tests"), "code"],
-  [({ instruction_id_list }) => Array.isArray(instruction_id_list), "instructions"],
-  [({ options }) => options !== undefined, "choice"],
-  [({ expected_answers }) => Array.isArray(expected_answers), "tool_calls"],
-  [({ expected_answer }) => expected_answer !== undefined, "math"],
-];
-
 /**
- * The instance in a row of NeMo Gym's datasets. A row that says `data_source` is one of ours as it stands; any other
- * is answered in one turn, as Gym's own simple agent does without tools, and scored by the verifier that its fields
- * are for.
+ * The instance in a row of NeMo Gym's datasets. A row that says `data_source` is one of ours as it stands, and one of
+ * SWE-bench's is a row of swe. Any other is answered as Gym's own simple agent does, and scored by a check of ours that
+ * gives its server's rewards, or by that server, with its tools and its session.
  *
  * @throws ServiceError `unknown_task_kind`, `invalid_field`
  */
-export function instanceOf(row: Row, prompt: { role: string; content: string }[]): Instance {
-  if (typeof row.data_source === "string") return row as Instance;
-  const verifier = VERIFIERS.find(([known]) => known(row))?.[1];
-  if (verifier === undefined) {
-    throw new ServiceError("unknown_task_kind", "the row's fields are of no task kind here", {
-      field: "data_source",
-      mend: "add data_source with one of the task kinds of the README, and the fields it asks for",
-    });
+export function instanceOf(row: Row, servers: GymServers): Instance {
+  if (typeof row.data_source === "string" && row.data_source !== GYM) return row as Instance;
+  const software = softwareInstance(row);
+  if (software) return software;
+  const { input, tools } = (row.responses_create_params ?? {}) as {
+    input?: unknown;
+    tools?: unknown;
+  };
+  const scorer = scorerOf(row, toolNames(tools), servers);
+  const prompt = messagesOf(input);
+  if (!prompt.some(({ role }) => role === "user" || role === "tool")) {
+    const field = "responses_create_params.input";
+    throw new ServiceError("invalid_field", `${field}: has no user message`, { field });
   }
-  const truth = { ground_truth: row.expected_answer };
+  if ("url" in scorer) {
+    const verifier = { url: scorer.url, protocol: "nemo_gym" };
+    return { data_source: GYM, prompt, verifier, agent_tools: [], gym_row: row };
+  }
+  const truth = { reward_model: { ground_truth: row.expected_answer } };
   return {
     ...row,
     prompt,
     data_source: "reasoning",
-    verifier,
-    ...(verifier === "math" && { reward_model: truth }),
+    verifier: scorer.check,
+    ...(scorer.check === "math" && truth),
   };
+}
+
+/** Rows of this source that name no verifier are taken as NeMo Gym publishes them. */
+export const GYM = "nemo_gym";
+
+function toolNames(tools: unknown): string[] {
+  if (!Array.isArray(tools)) return [];
+  return tools.map((tool) => String(tool?.name ?? tool?.type ?? "unnamed"));
 }
 
 /**
@@ -46,7 +56,7 @@ export function instanceOf(row: Row, prompt: { role: string; content: string }[]
  * @throws ServiceError `invalid_field`
  */
 export function softwareInstance(row: Row): Instance | null {
-  if (typeof row.data_source === "string") return null;
+  if (typeof row.data_source === "string" && row.data_source !== GYM) return null;
   const { metadata } = (row.responses_create_params ?? {}) as { metadata?: unknown };
   for (const [field, place] of [
     ["metadata.instance_dict", row.metadata],

@@ -15,6 +15,7 @@ import { finishedRollout, storedTrajectory, unfinishedOf } from "../finished.ts"
 import { aggregate, aggregateSchema } from "./aggregate.ts";
 import { readRunRequest } from "./run-request.ts";
 import { Runs } from "./runs.ts";
+import type { GymServers } from "./scorer.ts";
 import { verifyResponse } from "./verify-response.ts";
 
 /** The name by which callers ask for this agent. */
@@ -39,6 +40,8 @@ export type GymParts = {
      */
     statusMode: "collector" | "rl";
     adoptMs: number;
+    /** Resources servers that score rows, by their names. */
+    servers: GymServers;
   };
 };
 
@@ -72,7 +75,7 @@ export function gymRoutes(parts: GymParts): Hono<ServerEnv> {
     const body = await readJson(c.req.raw, maxBodyBytes);
     const bodySha256 = createHash("sha256").update(canonicalJson(body)).digest("hex");
     const labels = { api: API, [BODY_LABEL]: bodySha256 };
-    const { row, rollout } = readRunRequest(body, { labels });
+    const { row, rollout } = readRunRequest(body, { labels }, settings.servers);
     const finished = await gate.wait(async () => {
       const { run, adopted } = runs.enter(bodySha256);
       if (!adopted) {

@@ -4,7 +4,7 @@ import type { AssistantMessage, Message, ToolSchema } from "../engine.ts";
 import { commonPrefix, firstDifference } from "./common-prefix.ts";
 import { type ForkReason, Segment } from "./segment.ts";
 import { missingFrom } from "./shown-turn.ts";
-import { type Rendering, render, type Splice, spliceAfter } from "./splice.ts";
+import { type Rendering, render, type Splice, spliceAfter, spliceNear } from "./splice.ts";
 import type { TemplateShape } from "./template-shape.ts";
 import { stopsOf, type TokenModel } from "./token-model.ts";
 
@@ -200,7 +200,10 @@ export class Conversation {
     if (this.#shape.form.calls === "one by one" && (assistant.tool_calls?.length ?? 0) > 1) {
       return { rewritten: "the template shows one call a turn, each with its result" };
     }
-    const splice = spliceAfter(this.#rendering, before, assistant, added);
+    // The beginning of the conversation is enough where it leads to what the whole prompt ends with.
+    const near = spliceNear(this.#rendering, before, assistant, added);
+    const isRight = near?.hidden === null && rest.endsWith(this.#closing(near));
+    const splice = isRight ? near : spliceAfter(this.#rendering, before, assistant, added);
     if (splice === null) return { rewritten: "the template does not show the turn" };
     if (splice.hidden !== null) {
       const role = added.at(-1)?.role;

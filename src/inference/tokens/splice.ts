@@ -1,3 +1,4 @@
+import { ServiceError } from "../../errors.ts";
 import type { AssistantMessage, Message, ToolCall, ToolSchema } from "../engine.ts";
 import type { RenderOptions, Template } from "./chat-template.ts";
 import { type MessageForm, toTemplateMessages } from "./template-message.ts";
@@ -63,6 +64,22 @@ export function spliceAfter(
   const hidden = marks.find(({ mark }) => !openText.includes(mark))?.part ?? null;
   const close = sharedStart(closed, open);
   return { close, next: open.slice(close.length), hidden };
+}
+
+/** The same behind the beginning of a conversation only, which costs less; null also where the template refuses that. */
+export function spliceNear(
+  rendering: Rendering,
+  before: readonly Message[],
+  assistant: AssistantMessage,
+  added: readonly Message[],
+): Splice | null {
+  const asked = before.findIndex(({ role }) => role === "user");
+  try {
+    return spliceAfter(rendering, before.slice(0, asked + 1), assistant, added);
+  } catch (error) {
+    if (error instanceof ServiceError && error.code === "template_refused") return null;
+    throw error;
+  }
 }
 
 function behindSentinel(text: string): string | null {

@@ -8,8 +8,6 @@ import { Dict } from "./jinja/values.ts";
 export type MessageForm = {
   /** Of `tool_calls[].function.arguments`: parsed, or the JSON text. */
   arguments: "object" | "text";
-  /** Of arguments that are no JSON object: the text, or an object around it for XML dialects. */
-  malformed: "text" | "wrapped";
   /** Of a turn with several calls: shown as they are, or each as a turn with its result behind it. */
   calls: "together" | "one by one";
   /** Of an assistant message that has tool calls and no text. */
@@ -96,8 +94,8 @@ function joined(...texts: (string | undefined)[]): string {
 
 function argumentsIn(text: string, form: MessageForm): unknown {
   if (form.arguments === "text") return text;
-  if (isJsonObject(text)) return keepSource({}, text);
-  return form.malformed === "text" ? text : { malformed: text };
+  // No engine renders arguments that are no object, so that one is made of them.
+  return isJsonObject(text) ? keepSource({}, text) : { malformed: text };
 }
 
 function isJsonObject(text: string): boolean {

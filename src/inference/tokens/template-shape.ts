@@ -30,7 +30,7 @@ const USER: Message = { role: "user", content: "u" };
 const CONTEXTS: Message[][] = [[SYSTEM, USER], [USER], [SYSTEM], []];
 const FORMS: MessageForm[] = (["", null] as const).flatMap((emptyContent) => {
   const rest = { emptyContent, reasoning: "reasoning_content", lastEnd: null } as const;
-  const calls = { malformed: "text", calls: "together" } as const;
+  const calls = { calls: "together" } as const;
   return [
     { arguments: "object", ...calls, ...rest },
     { arguments: "text", ...calls, ...rest },
@@ -46,9 +46,6 @@ export function probeTemplate(template: Template, options: ProbeOptions): Templa
   const shown = FORMS.map((form) => ({ form, text: showCall({ ...base, form }, context) }));
   const found = shown.find(({ text }) => text !== null);
   const rendering: Rendering = { ...base, form: found?.form ?? plain.form };
-  if (!takesMalformed(rendering, context)) {
-    rendering.form = { ...rendering.form, malformed: "wrapped" };
-  }
   if (!takesSeveral(rendering, context)) {
     rendering.form = { ...rendering.form, calls: "one by one" };
   }
@@ -81,12 +78,6 @@ function showCall(rendering: Rendering, context: Message[]): string | null {
   const text = attempt(() => render(rendering, [...context, assistant("call"), result(1)], true));
   // Kimi's shows the name in the id only, so the arguments must be looked for.
   return text?.includes(SENTINEL) && !text.includes("[object") ? text : null;
-}
-
-function takesMalformed(rendering: Rendering, context: Message[]): boolean {
-  const message = assistant("call");
-  for (const call of message.tool_calls ?? []) call.function.arguments = "{";
-  return attempt(() => render(rendering, [...context, message, result(1)], true)) !== null;
 }
 
 /** Llama 3's refuses a turn of several calls, which a policy may sample nevertheless. */

@@ -8,6 +8,7 @@ import { writeRecord } from "./record.ts";
 import type { Source } from "./source.ts";
 import { normaliseTree, takeInventory, treeDigest } from "./tree.ts";
 import { diskFull, unpack } from "./unpack.ts";
+import { checkSize, withinLimit } from "./unpack-limit.ts";
 
 export type InstallOptions = {
   cache: ImageCache;
@@ -73,8 +74,10 @@ export async function installPulled(
 }
 
 async function unpackHere(options: InstallOptions, folder: string, lock: FileLock): Promise<void> {
-  const { source, image, apptainer, signal } = options;
-  await unpack(source, { image, folder, apptainer, lock, signal });
+  const { source, image, apptainer, maxBytes, signal } = options;
+  await withinLimit({ image, folder, maxBytes, signal }, (signal) =>
+    unpack(source, { image, folder, apptainer, lock, signal }),
+  );
   const rootfs = join(folder, "rootfs");
   if (!isFolder(rootfs)) throw new ServiceError("image_invalid", `the image ${image} is empty`);
   await normaliseTree(rootfs, signal);
@@ -86,6 +89,7 @@ async function unpackHere(options: InstallOptions, folder: string, lock: FileLoc
 
 async function record(options: InstallOptions, folder: string, digest: string): Promise<void> {
   const inventory = await takeInventory(join(folder, "rootfs"), options.signal);
+  checkSize({ ...options, folder }, inventory);
   writeRecord(folder, { digest, source: options.source, inventory });
 }
 

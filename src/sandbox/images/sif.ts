@@ -32,6 +32,8 @@ export async function sifRootOffset(path: string): Promise<number> {
       const root = rootPartition(table.subarray(index * DESCRIPTOR_BYTES));
       if (root === null) continue;
       if (root.fileSystem !== SQUASHFS) throw invalid(path, "its file system is no SquashFS");
+      if (root.offset < HEADER_BYTES || root.size <= 0)
+        throw invalid(path, "its header is damaged");
       if (root.offset + root.size > size) throw invalid(path, "it is cut off");
       return root.offset;
     }

@@ -14,7 +14,7 @@ import {
 /** What a tree holds, cheap to take again: it shows a file that is missing, cut off or changed. */
 export type Inventory = {
   files: number;
-  /** Of regular files, hard links counted once. */
+  /** Of regular files, as far as they take blocks of a disk, hard links counted once. */
   bytes: number;
   /** Over paths, kinds, modes, sizes, times of files and targets of links. */
   sha256: string;
@@ -23,6 +23,7 @@ export type Inventory = {
 type Entry = { path: Buffer; relative: Buffer; stat: Stats };
 
 const TURN_MS = 8;
+const BLOCK_BYTES = 512;
 const CHUNK_BYTES = 1024 * 1024;
 /** Apptainer writes the time of the build into it: the same image would never have the same hash. */
 const UNSTABLE = ".singularity.d/labels.json";
@@ -98,7 +99,7 @@ export async function takeInventory(root: string, signal: AbortSignal): Promise<
     hash.update(`${Math.floor(stat.mtimeMs)}\0`);
     if (stat.nlink > 1 && linked.has(stat.ino)) continue;
     if (stat.nlink > 1) linked.add(stat.ino);
-    bytes += stat.size;
+    bytes += Math.min(stat.size, stat.blocks * BLOCK_BYTES);
   }
   return { files, bytes, sha256: hash.digest("hex") };
 }

@@ -125,7 +125,7 @@ function explain(source: Source, image: string, argv: string[], result: ToolResu
 
 function explainRegistry(image: string, output: string, said: string): ServiceError {
   const unreachable = () => {
-    const mend = `on a node without a way to the registry: \`apptainer pull image.sif ${image}\` elsewhere, and \`rolloutd images add image.sif\` here`;
+    const mend = `on a node without a way to the registry: \`apptainer pull image.sif ${image}\` elsewhere, and \`rolloutd images add image.sif\` here; task_images (KIND=REFERENCE with {field}) names images of your own for a kind's rows`;
     const message = `the image ${image} can't be fetched: ${said}`;
     return new ServiceError("image_unreachable", message, { mend });
   };

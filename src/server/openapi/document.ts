@@ -83,6 +83,7 @@ function errorSchema(): Json {
       retryable: { type: "boolean" },
       field: text,
       mend: text,
+      details: { type: "object" },
     },
   };
   return { type: "object", required: ["error"], properties: { error } };

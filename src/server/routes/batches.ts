@@ -48,7 +48,12 @@ export function batchRoutes(parts: ServerParts) {
     const { wait_ms } = parseBody(waitQuery, c.req.query());
     const id = c.req.param("id");
     await waitUntil(c, id, wait_ms, () => false);
-    return c.json(view(find(id)));
+    const row = find(id);
+    const over = row.finished_ms !== null;
+    return c.json({
+      ...view(row),
+      ...(over ? { handed_over: store.remains.handedOver(row.seq) } : {}),
+    });
   });
 
   app.post("/:id/instances", async (c) => {
@@ -91,7 +96,8 @@ export function batchRoutes(parts: ServerParts) {
   function view(row: BatchRow): BatchView {
     const { seq } = row;
     const { delivered } = store.batches.deliveries(seq);
-    return viewBatch(row, store.batches.groupCounts(seq), delivered, store.batches.lengths(seq));
+    const lengths = [...store.batches.lengths(seq), ...store.remains.lengths(seq)];
+    return viewBatch(row, store.batches.groupCounts(seq), delivered, lengths);
   }
 
   function find(id: string): BatchRow {

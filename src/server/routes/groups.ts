@@ -83,7 +83,8 @@ export function groupRoutes(parts: ServerParts) {
 /** With `trajectories` each rollout of the group carries its own, or null where it has none. */
 export function describe({ store }: ServerParts, row: GroupRow, query: GroupQuery): GroupView {
   const jobs = store.groups.members(row.seq);
-  const view = viewGroup(row, jobs, query.advantages ?? null);
+  const remains = store.remains.ofGroup(row.seq);
+  const view = viewGroup(row, jobs, query.advantages ?? null, remains);
   if (!query.trajectories) return view;
   const seqs = new Map(jobs.map((job) => [job.id, job.seq]));
   const members = view.members.map((member) => {

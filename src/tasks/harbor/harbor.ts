@@ -1,77 +1,154 @@
 import { ServiceError } from "../../errors.ts";
 import type { Sandbox } from "../../sandbox/sandbox.ts";
 import type { Outcome } from "../../trajectory/record.ts";
-import { putArtefacts, takeArtefacts } from "../command/artefacts.ts";
+import { putArtefacts } from "../command/artefacts.ts";
 import { needSandbox } from "../need-sandbox.ts";
-import { fillImageTemplate } from "../sandbox-plan.ts";
-import type { TaskKind } from "../task-kind.ts";
-import { type HarborInstance, parseHarborRow } from "./row.ts";
+import { fillImageTemplate, type SandboxPlan } from "../sandbox-plan.ts";
+import type { TaskSettings } from "../settings.ts";
+import type { EvalContext, RunContext, TaskKind } from "../task-kind.ts";
+import { takePublished } from "./artefacts.ts";
+import { LOGS, SHORT } from "./folders.ts";
+import { hostValues } from "./host-values.ts";
+import { waitForHealth } from "./prepare.ts";
+import { type HarborInstance, type HarborStep, parseHarborRow } from "./row.ts";
+import { runSolution } from "./solution.ts";
+import { Steps, type VerifiedStep } from "./steps.ts";
 import system from "./system.md" with { type: "text" };
-import { putFolder, verify } from "./verify.ts";
+import { verdictOf, verdictOfSteps } from "./verdict.ts";
+import { endProcesses, verifyStep } from "./verify.ts";
 
 const USER = "{{instruction}}";
-const SHORT = { timeoutMs: 30_000, maxOutputBytes: 10_000 };
+const MAX_TURNS = 50;
 
-/** A task folder of Harbor's or Terminal-Bench's format, in its own image, scored by its own `tests/test.sh`. */
+/** A task folder of Harbor's or Terminal-Bench's format, in its own image, scored by its own tests. */
 export const harbor: TaskKind<HarborInstance> = {
   name: "harbor",
   dataSources: ["harbor", "terminal-bench", "terminal_bench"],
   needsBackend: true,
   tools: ["execute_bash", "str_replace_editor", "think", "finish"],
   parse: parseHarborRow,
-  sandboxes: ({ image, name, artefacts }, { images }) => ({
-    agent: true,
-    evaluation: artefacts ? "fresh" : "agent",
-    image: images.harbor === undefined ? image : fillImageTemplate(images.harbor, { name }),
-  }),
+  sandboxes: planOf,
 
-  async init({ workdir }, sandbox, signal) {
-    await needSandbox(sandbox).exec(["mkdir", "-p", workdir], { ...SHORT, signal });
+  async init({ workdir, healthcheck }, sandbox, signal) {
+    const inside = needSandbox(sandbox);
+    await inside.exec(["mkdir", "-p", workdir, ...LOGS], { ...SHORT, signal });
+    if (healthcheck) await waitForHealth(healthcheck, workdir, inside, signal);
   },
 
-  async run({ instruction, workdir, artefacts }, context) {
+  async run(instance, context) {
+    const { workdir, separate } = instance;
+    const sandbox = needSandbox(context.sandbox);
+    const steps = isInSteps(instance) ? new Steps(instance, context, sandbox) : null;
+    const { instruction } = (await steps?.begin()) ?? onlyStep(instance);
     const { stopReason, finalMessage } = await context.agent({
       prompt: { texts: { system, user: USER }, fields: { instruction, workdir } },
       tools: harbor.tools,
       workdir,
-      maxTurns: 50,
+      maxTurns: MAX_TURNS * instance.steps.length,
+      ...(steps && { onFinish: () => steps.next() }),
     });
+    await steps?.end();
     context.agentDone();
     const { turns } = context.recorder;
     const outcome: Outcome = { stop_reason: stopReason, final_message: finalMessage, turns };
-    if (!artefacts) return outcome;
+    if (steps) return { ...outcome, state: { steps: steps.verified } };
+    if (!separate) return outcome;
+    return { ...outcome, ...(await takePublished(separate, workdir, sandbox, context.signal)) };
+  },
+
+  needSolution({ steps }) {
+    const lacking = steps.find((step) => scriptOf(step) === null);
+    if (!lacking) return;
+    const field = lacking.name === null ? "solution" : `steps.${lacking.name}.solution`;
+    const message = `instance.${field} lacks solve.sh`;
+    throw new ServiceError("invalid_field", message, { field: `instance.${field}` });
+  },
+
+  solve: (instance, context, part) => solve(instance, context, part),
+
+  async evaluate(instance, outcome, context) {
+    if (isInSteps(instance)) return verdictOfSteps(instance, stepsOf(outcome));
+    const { signal } = context;
     const sandbox = needSandbox(context.sandbox);
-    return { ...outcome, ...(await takeArtefacts(sandbox, artefacts, context.signal)) };
-  },
-
-  /** The solution is a script, which EVAL runs where the agent would have worked. */
-  golden({ solution }, which) {
-    if (which === "solution" && !solution?.["solve.sh"]) {
-      throw new ServiceError("invalid_field", "instance.solution lacks solve.sh", {
-        field: "instance.solution",
-      });
-    }
-    return { stop_reason: "done", final_message: null, turns: 0, state: { golden: which } };
-  },
-
-  async evaluate(instance, outcome, { sandbox, signal }) {
-    const inside = needSandbox(sandbox);
-    const golden = (outcome.state as { golden?: unknown } | undefined)?.golden;
-    if (golden === "solution") await solve(instance, inside, signal);
-    else if (instance.artefacts) await putArtefacts(inside, outcome.files ?? [], signal);
-    // What the agent left running could wait for the verifier.
-    else await inside.exec(["bash", "-c", "kill -9 -1"], { ...SHORT, signal });
-    return await verify(instance, inside, signal);
+    if (instance.separate) {
+      await sandbox.exec(["mkdir", "-p", instance.workdir, ...LOGS], { ...SHORT, signal });
+      await putArtefacts(sandbox, outcome.files ?? [], signal);
+    } else await endProcesses(sandbox, signal);
+    return verdictOf(instance, await verifyOnly(instance, sandbox, context));
   },
 };
 
-async function solve(
-  { solution, workdir, verifierTimeoutMs: timeoutMs }: HarborInstance,
-  sandbox: Sandbox,
-  signal: AbortSignal,
-): Promise<void> {
-  await putFolder(sandbox, "/solution", solution ?? {}, signal);
-  const script = 'mkdir -p "$1" && cd "$1" && bash /solution/solve.sh';
-  const options = { cwd: "/", timeoutMs, maxOutputBytes: 10_000, signal };
-  await sandbox.exec(["bash", "-c", script, "solve", workdir], options);
+function planOf(instance: HarborInstance, settings: TaskSettings): SandboxPlan {
+  const { name, separate, memoryBytes, diskBytes, hasDockerfile, network } = instance;
+  if (network && settings.network === "refuse") throw noNetwork(network);
+  const env = hostValues(instance.env, "environment.env", settings.envs);
+  for (const { verifierEnv } of instance.steps) {
+    hostValues(verifierEnv, "verifier.env", settings.envs);
+  }
+  const ofKind = settings.images.harbor;
+  return {
+    agent: true,
+    evaluation: isInSteps(instance) ? "none" : separate ? "fresh" : "agent",
+    image: ofKind === undefined ? instance.image : fillImageTemplate(ofKind, { name }),
+    env,
+    ...(separate?.image && { evaluationImage: separate.image }),
+    ...(separate?.env && {
+      evaluationEnv: hostValues(separate.env, "verifier.environment.env", settings.envs),
+    }),
+    limits: {
+      ...(memoryBytes !== null && { memoryBytes }),
+      ...(diskBytes !== null && { diskBytes }),
+    },
+    ...(hasDockerfile && { ownImage: BUILT }),
+  };
+}
+
+/** Docker builds images; clusters have none. */
+const BUILT = {
+  why: "the task's image is to be built of environment/Dockerfile, and rolloutd builds none",
+  mend: "build it where Docker is and name it: docker_image in task.toml, `image` in the rollout, or --task-images harbor=IMAGE, which may have {name} of the task in it",
+};
+
+function noNetwork(field: string): ServiceError {
+  const message = `the task asks for a network (${field}), and sandboxes have none`;
+  const mend =
+    "start the service with --task-network without, and try the task's solution with `run --golden`";
+  return new ServiceError("invalid_field", message, { field: "instance", mend });
+}
+
+function isInSteps({ steps }: HarborInstance): boolean {
+  return steps[0]?.name !== null;
+}
+
+function onlyStep({ steps }: HarborInstance): HarborStep {
+  return steps[0] as HarborStep;
+}
+
+function scriptOf({ solution }: HarborStep): "solve.sh" | "solution.sh" | null {
+  if (solution?.["solve.sh"]) return "solve.sh";
+  return solution?.["solution.sh"] ? "solution.sh" : null;
+}
+
+async function solve(instance: HarborInstance, context: RunContext, part: number): Promise<void> {
+  const step = instance.steps[part] as HarborStep;
+  const env = hostValues(instance.solutionEnv, "solution.env", context.settings.envs);
+  const script = scriptOf(step) ?? "solve.sh";
+  await runSolution(
+    step,
+    script,
+    instance.workdir,
+    env,
+    needSandbox(context.sandbox),
+    context.signal,
+  );
+}
+
+function verifyOnly(instance: HarborInstance, sandbox: Sandbox, context: EvalContext) {
+  const step = onlyStep(instance);
+  const env = hostValues(step.verifierEnv, "verifier.env", context.settings.envs);
+  return verifyStep(step, instance, env, sandbox, context.signal);
+}
+
+function stepsOf(outcome: Outcome): VerifiedStep[] {
+  return (outcome.state as { steps: VerifiedStep[] }).steps;
 }

@@ -1,83 +1,68 @@
 import { ServiceError } from "../../errors.ts";
 import type { Sandbox } from "../../sandbox/sandbox.ts";
-import type { Verdict } from "../../verifiers/verdict.ts";
-import type { HarborInstance } from "./row.ts";
+import { putFolder, readText, SHORT } from "./folders.ts";
+import { MAIN, pytestResults, type Rewards, rewardsOfJson, rewardsOfText } from "./rewards.ts";
+import type { HarborInstance, HarborStep } from "./row.ts";
 
-const SHORT = { timeoutMs: 30_000, maxOutputBytes: 10_000 };
-const TREE = { maxBytes: 256 << 20, maxEntries: 20_000 };
 const MAX_LOG_BYTES = 1 << 20;
 const MAX_REWARD_BYTES = 64 * 1024;
 const MAX_SHOWN = 500;
-const REWARDS = ["/logs/verifier/reward.txt", "/logs/verifier/reward.json"];
+/** In the order in which Harbor asks for them. */
+const REWARDS = [
+  { path: "/logs/verifier/reward.json", read: rewardsOfJson },
+  { path: "/logs/verifier/reward.txt", read: rewardsOfText },
+];
 
-/** Puts a folder's files in place of what is there. */
-export async function putFolder(
-  sandbox: Sandbox,
-  folder: string,
-  files: Record<string, string>,
-  signal: AbortSignal,
-): Promise<void> {
-  const clear = `chmod -R u+rwX ${folder} 2>/dev/null; rm -rf ${folder} 2>/dev/null || find ${folder} -mindepth 1 -delete 2>/dev/null; mkdir -p ${folder}`;
-  await sandbox.exec(["bash", "-c", clear], { ...SHORT, signal });
-  const decoded = Object.entries(files).map(([path, base64]) => [
-    path,
-    Buffer.from(base64, "base64"),
-  ]);
-  await sandbox.writeTree(folder, { files: Object.fromEntries(decoded) }, TREE, signal);
-}
+export type Verified = { rewards: Rewards; log: string };
 
-/** Runs `tests/test.sh` and reads the reward that it writes. @throws ServiceError `verifier_failed` */
-export async function verify(
-  instance: HarborInstance,
+/**
+ * Runs a step's tests in the sandbox as it is, and reads the rewards that they give.
+ *
+ * @param env variables of the verifier, with the service's values filled in
+ * @throws ServiceError `verifier_failed`
+ */
+export async function verifyStep(
+  { tests, verifierTimeoutMs: timeoutMs }: HarborStep,
+  { workdir, form }: HarborInstance,
+  env: Record<string, string>,
   sandbox: Sandbox,
   signal: AbortSignal,
-): Promise<Verdict> {
-  const { tests, workdir, env, verifierTimeoutMs: timeoutMs } = instance;
+): Promise<Verified> {
   // What lies there already was not written by the verifier.
   await putFolder(sandbox, "/logs/verifier", {}, signal);
   await putFolder(sandbox, "/tests", tests, signal);
-  const script = `exec 2>&1\nchmod +x /tests/test.sh\ncd "$1" 2>/dev/null || cd /\nexec bash /tests/test.sh`;
+  const program = form === "harbor" ? "/tests/test.sh" : "bash /tests/run-tests.sh";
+  const script = `exec 2>&1\nchmod -R a+rx /tests\ncd "$1" 2>/dev/null || cd /\n${program}`;
   const run = await sandbox.exec(["bash", "-c", script, "test", workdir], {
     ...{ cwd: "/", env, timeoutMs, maxOutputBytes: MAX_LOG_BYTES, signal },
   });
-  const tail = JSON.stringify(run.stdout.slice(-MAX_SHOWN));
-  if (run.timedOut) throw failed(`test.sh took longer than ${timeoutMs} ms; it printed ${tail}`);
-  for (const path of REWARDS) {
-    const text = await readText(sandbox, path, signal);
+  const log = run.stdout;
+  const tail = JSON.stringify(log.slice(-MAX_SHOWN));
+  if (run.timedOut)
+    throw failed(`the tests took longer than ${timeoutMs} ms; they printed ${tail}`);
+  if (form !== "harbor") return { rewards: rewardsOfResults(log, tail), log };
+  for (const { path, read } of REWARDS) {
+    const text = await readText(sandbox, path, MAX_REWARD_BYTES, signal);
     if (text === null) continue;
-    const reward = path.endsWith(".json") ? rewardOfJson(text) : Number(text.trim() || Number.NaN);
-    if (!(reward >= 0 && reward <= 1)) {
-      throw failed(`${path} holds ${JSON.stringify(text.slice(0, 100))}, which is no reward`);
-    }
-    return { reward, rule: "harbor_reward", reason: `The task's test.sh gave ${reward}.` };
+    const rewards = read(text);
+    if (rewards !== null) return { rewards, log };
+    const shown = JSON.stringify(text.slice(0, 100));
+    throw failed(`${path} holds ${shown}, which is no reward from 0 to 1`);
   }
   throw failed(`test.sh ended with ${run.exitCode} and wrote no reward; it printed ${tail}`);
 }
 
-/** `{"reward": 0.5}`, or an object with one number. */
-function rewardOfJson(text: string): number {
-  try {
-    const value = JSON.parse(text) as Record<string, unknown>;
-    const numbers = Object.values(value).filter((entry) => typeof entry === "number");
-    const [only = Number.NaN] = numbers.length === 1 ? numbers : [];
-    return typeof value.reward === "number" ? value.reward : only;
-  } catch {
-    return Number.NaN;
-  }
+/** Terminal-Bench 1: all tests pass, or the task is not done. */
+function rewardsOfResults(log: string, tail: string): Rewards {
+  const results = pytestResults(log);
+  if (results === null) throw failed(`run-tests.sh printed no summary of pytest, but ${tail}`);
+  const passed = Object.values(results).every((result) => result === "passed");
+  return { [MAIN]: passed ? 1 : 0 };
 }
 
-async function readText(
-  sandbox: Sandbox,
-  path: string,
-  signal: AbortSignal,
-): Promise<string | null> {
-  try {
-    return Buffer.from(await sandbox.readFile(path, MAX_REWARD_BYTES, signal)).toString();
-  } catch (error) {
-    signal.throwIfAborted();
-    if (error instanceof Error && error.name === "FileError") return null;
-    throw error;
-  }
+/** What the agent left running could wait for the verifier; PID 1 and the asker stay. */
+export async function endProcesses(sandbox: Sandbox, signal: AbortSignal): Promise<void> {
+  await sandbox.exec(["bash", "-c", "kill -9 -1"], { ...SHORT, signal });
 }
 
 function failed(why: string): ServiceError {

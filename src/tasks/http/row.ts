@@ -20,7 +20,13 @@ const rowSchema = z
     data_source: z.string(),
     prompt: promptSchema.nullish(),
     responses_create_params: z
-      .looseObject({ input: promptSchema, tools: z.array(functionSchema).nullish() })
+      .looseObject({ input: z.unknown(), tools: z.array(functionSchema).nullish() })
+      .nullish(),
+    /** A row of NeMo Gym's as it was published: what its resources server is given. */
+    gym_row: z
+      .looseObject({
+        responses_create_params: z.looseObject({ tools: z.array(functionSchema).nullish() }),
+      })
       .nullish(),
     reward_model: z
       .preprocess(fromJsonText, z.looseObject({ ground_truth: z.unknown().optional() }))
@@ -59,10 +65,14 @@ export type HttpInstance = {
 export function parseHttpRow(raw: Record<string, unknown>): HttpInstance {
   const row = parseRow(rowSchema, raw);
   const { url = null, protocol, timeout_ms = null } = row.verifier;
-  const tools = protocol === "nemo_gym" ? (row.responses_create_params?.tools ?? []) : [];
+  const asked = (row.gym_row ?? row).responses_create_params;
+  const tools = protocol === "nemo_gym" ? (asked?.tools ?? []) : [];
+  const { input } = parseRow(z.looseObject({ input: promptSchema }), {
+    input: row.prompt ?? row.responses_create_params?.input,
+  });
   return {
-    messages: promptMessages(row.prompt ?? row.responses_create_params?.input ?? []),
-    row: raw,
+    messages: promptMessages(input),
+    row: (raw.gym_row as Record<string, unknown> | undefined) ?? raw,
     dataSource: row.data_source,
     truth: row.reward_model?.ground_truth ?? null,
     verifier: { url, protocol, timeoutMs: timeout_ms },

@@ -54,7 +54,7 @@ export const reasoning: TaskKind<ReasoningInstance> = {
         return await gradeCode(check.instance, solution, sandbox, settings, signal);
       }
       case "instructions":
-        return gradeInstructions(check.instructions, message, check.grading);
+        return await gradeInstructions(check.instructions, message, check.grading);
       case "tool_calls": {
         const { calls } = (outcome.state ?? {}) as { calls?: MadeCall[] };
         return gradeToolCalls(calls ?? callsInText(message ?? ""), check.expected);

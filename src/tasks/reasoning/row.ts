@@ -39,7 +39,7 @@ const rowSchema = z.looseObject({
   problem: promptSchema.nullish(),
   query: promptSchema.nullish(),
   responses_create_params: z
-    .looseObject({ input: promptSchema, tools: z.array(z.looseObject({})).nullish() })
+    .looseObject({ input: z.unknown(), tools: z.array(z.looseObject({})).nullish() })
     .nullish(),
   verifier: z.enum(CHECKS).nullish(),
   tools: z.preprocess(fromToolsText, z.array(z.looseObject({}))).nullish(),
@@ -66,8 +66,13 @@ type Row = z.output<typeof rowSchema>;
 
 export function parseReasoningRow(raw: Record<string, unknown>): ReasoningInstance {
   const row = parseRow(rowSchema, raw);
+  const input = row.responses_create_params?.input;
   const prompt =
-    row.prompt ?? row.responses_create_params?.input ?? row.question ?? row.problem ?? row.query;
+    row.prompt ??
+    (input == null ? input : parseRow(z.looseObject({ input: promptSchema }), { input }).input) ??
+    row.question ??
+    row.problem ??
+    row.query;
   if (!prompt) {
     const message = "instance.prompt: is missing";
     throw new ServiceError("invalid_field", message, { field: "instance.prompt" });

@@ -10,7 +10,8 @@ import { applyPatch, GIT_ENV, prepareRepository } from "./repository.ts";
 import type { SweInstance } from "./row.ts";
 import { patchFiles, type TestPlan } from "./test-plan.ts";
 
-const SOLUTION_FILE = "/tmp/.rollout/solution.patch";
+/** Where a patch lies while git applies it. */
+export const SOLUTION_FILE = "/tmp/.rollout/solution.patch";
 
 /** Puts the image's own Python environment first, as the benchmarks' images have it. */
 export const ENVIRONMENT = `for __bin in /opt/miniconda3/envs/testbed/bin "$PWD/.venv/bin"; do

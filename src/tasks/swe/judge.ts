@@ -15,6 +15,17 @@ export type TestRun = { log: string; exitCode: number | null; timedOut: boolean 
 
 /** The verdict on a test run; `left` is what of the change was not applied. */
 export function judge(
+  instance: SweInstance,
+  run: TestRun,
+  probes: Probes | null,
+  left: Left[],
+): Verdict {
+  const verdict = decide(instance, run, probes, left);
+  if (verdict.reward === 1) return verdict;
+  return { ...verdict, details: { ...verdict.details, log: logEnd(run.log) } };
+}
+
+function decide(
   { tests, grading }: SweInstance,
   { log, exitCode, timedOut }: TestRun,
   probes: Probes | null,
@@ -37,7 +48,7 @@ export function judge(
     const said =
       "The tests pass, but those of ours that ran along did not come out as they have to";
     const cause = "the runner broke off, or was tampered with";
-    return zero("probes_failed", `${said}: ${cause}. The log ends: ${tail(log)}${note}`);
+    return zero("probes_failed", `${said}: ${cause}.${note}`);
   }
   return { reward: 1, rule, reason: `${reason}${note}` };
 }
@@ -69,8 +80,10 @@ export function leftText(left: readonly Left[]): string {
   return `${shown.join(", ")}${left.length > 5 ? `, and ${left.length - 5} more` : ""}`;
 }
 
-function tail(log: string): string {
-  return JSON.stringify(Bun.stripANSI(log.slice(-300)).trim());
+const MAX_LOG_END = 3000;
+
+function logEnd(log: string): string {
+  return Bun.stripANSI(log.slice(-MAX_LOG_END)).trim();
 }
 
 export function zero(rule: string, reason: string): Verdict {

@@ -51,7 +51,8 @@ export async function prepareRepository(
     await sandbox.exec(remove, { timeoutMs: PREPARE_LIMIT_MS, maxOutputBytes: 1000, signal });
   }
   const files = bug === null ? ["", ""] : [BUG_FILE, HIDDEN_FILE];
-  const argv = ["bash", "-c", PREPARE, "prepare", folder, baseCommit ?? "", ...files];
+  const given = [folder, baseCommit ?? "", ...files, `${MAX_FILE_KIB}`];
+  const argv = ["bash", "-c", PREPARE, "prepare", ...given];
   const done = await sandbox.exec(argv, {
     cwd: "/",
     env: GIT_ENV,

@@ -3,10 +3,10 @@ import { shellWord } from "../../lib/shell-word.ts";
 import type { Sandbox } from "../../sandbox/sandbox.ts";
 import { needSandbox } from "../need-sandbox.ts";
 import type { TaskKind } from "../task-kind.ts";
-import { ENVIRONMENT, evaluateChange } from "./evaluate.ts";
+import { ENVIRONMENT, evaluateChange, SOLUTION_FILE } from "./evaluate.ts";
 import { imageOf } from "./images.ts";
 import { reversePatch } from "./patch.ts";
-import { extractPatch, prepareRepository } from "./repository.ts";
+import { applyPatch, extractPatch, prepareRepository } from "./repository.ts";
 import { parseSweRow, type SweInstance } from "./row.ts";
 import system from "./system.md" with { type: "text" };
 import user from "./user.md" with { type: "text" };
@@ -62,19 +62,32 @@ export const swe: TaskKind<SweInstance> = {
     };
   },
 
-  golden({ solution, bug }, which) {
+  golden(instance, which) {
     const nothing = { stop_reason: "done", final_message: null, turns: 0 } as const;
-    if (which === "nothing") return { ...nothing, patch: "" };
-    if (solution !== null) return { ...nothing, patch: solution };
-    if (bug !== null) return { ...nothing, patch: reversePatch(bug) };
-    throw new ServiceError("invalid_field", "instance.patch is missing: the row has no solution", {
-      field: "instance.patch",
-    });
+    return { ...nothing, patch: which === "nothing" ? "" : solutionOf(instance) };
+  },
+
+  async solve(instance, { sandbox, signal }) {
+    const patch = Buffer.from(solutionOf(instance));
+    const inside = needSandbox(sandbox);
+    const refused = await applyPatch(SOLUTION_FILE, patch, instance.folder, inside, signal);
+    if (refused === null) return;
+    const message = `the row's patch does not apply to its image: ${refused}`;
+    throw new ServiceError("instance_invalid", message, { mend: "check base_commit and image" });
   },
 
   evaluate: (instance, outcome, { sandbox, signal }) =>
     evaluateChange(instance, outcome, needSandbox(sandbox), signal),
 };
+
+/** @throws ServiceError `invalid_field` where the row has none. */
+function solutionOf({ solution, bug }: SweInstance): string {
+  if (solution !== null) return solution;
+  if (bug !== null) return reversePatch(bug);
+  throw new ServiceError("invalid_field", "instance.patch is missing: the row has no solution", {
+    field: "instance.patch",
+  });
+}
 
 /** Before the agent begins: afterwards nothing in its sandbox is known. */
 async function startingCommit(

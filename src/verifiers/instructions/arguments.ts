@@ -1,6 +1,6 @@
 /** A row's `kwargs` of one instruction. */
 export type Arguments = Record<string, unknown>;
-export type Check = (text: string, args: Arguments) => boolean;
+export type Check = (text: string, args: Arguments) => boolean | Promise<boolean>;
 
 export function related(found: number, relation: unknown, wanted: unknown): boolean {
   return relation === "less than" ? found < number(wanted) : found >= number(wanted);

@@ -8,16 +8,9 @@ import {
   string,
   texts,
 } from "./arguments.ts";
-import {
-  escaped,
-  isInScriptOf,
-  isLower,
-  isUpper,
-  occurrences,
-  sentences,
-  unfenced,
-  words,
-} from "./text.ts";
+import { escaped, hasWord, isWord, occurrences } from "./keywords.ts";
+import { isEnglish, isInLanguage } from "./language.ts";
+import { isLower, isUpper, letterCount, sentences, unfenced, words } from "./text.ts";
 import { TRAINING_CHECKS } from "./training-checks.ts";
 
 /** Each instruction of IFEval and of its training sets by its id. Arguments are a row's `kwargs`. */
@@ -28,10 +21,10 @@ export const CHECKS: Record<string, Check> = {
   "keywords:frequency": (text, { keyword, frequency, relation }) =>
     related(occurrences(text, string(keyword)), relation, frequency),
   "keywords:forbidden_words": (text, { forbidden_words }) =>
-    !texts(forbidden_words).some((word) => new RegExp(`\\b${escaped(word)}\\b`, "i").test(text)),
+    !texts(forbidden_words).some((word) => hasWord(text, word)),
   "keywords:letter_frequency": (text, { letter, let_frequency, let_relation }) =>
-    related(occurrences(text, string(letter)), let_relation, let_frequency),
-  "language:response_language": (text, { language }) => isInScriptOf(string(language), text),
+    related(letterCount(text, string(letter)), let_relation, let_frequency),
+  "language:response_language": (text, { language }) => isInLanguage(text, language),
   "length_constraints:number_sentences": (text, { num_sentences, relation }) =>
     related(sentences(text).length, relation, num_sentences),
   "length_constraints:number_words": (text, { num_words, relation }) =>
@@ -66,8 +59,8 @@ export const CHECKS: Record<string, Check> = {
   "startend:quotation": (text) => /^".*"$/s.test(text.trim()) && text.trim().length > 1,
   "change_case:capital_word_frequency": (text, { capital_frequency, capital_relation }) =>
     related(words(text).filter(isUpper).length, capital_relation, capital_frequency),
-  "change_case:english_capital": isUpper,
-  "change_case:english_lowercase": isLower,
+  "change_case:english_capital": async (text) => isUpper(text) && (await isEnglish(text)),
+  "change_case:english_lowercase": async (text) => isLower(text) && (await isEnglish(text)),
   "punctuation:no_comma": (text) => !text.includes(","),
 };
 
@@ -77,8 +70,9 @@ function nthParagraph(text: string, args: Arguments): boolean {
   if (filled !== args.num_paragraphs) return false;
   const paragraph = paragraphs[number(args.nth_paragraph) - 1]?.trim() ?? "";
   const first = (paragraph.split(/\s+/)[0] ?? "").replace(/^["']+/, "");
+  const wanted = string(args.first_word);
   const bare = first.split(/[.,?!'"]/)[0] ?? "";
-  return bare !== "" && bare.toLowerCase() === string(args.first_word).toLowerCase();
+  return first !== "" && (isWord(first, wanted) || isWord(bare, wanted));
 }
 
 function postscript(marker: string): RegExp {

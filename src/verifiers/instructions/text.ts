@@ -48,13 +48,10 @@ export function unfenced(text: string): string {
     .trim();
 }
 
-export function escaped(text: string): string {
-  return text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
-}
-
-export function occurrences(text: string, part: string): number {
-  if (part === "") return 0;
-  return text.toLowerCase().split(part.toLowerCase()).length - 1;
+/** Of a letter as it is, in both cases; no letter is taken apart. */
+export function letterCount(text: string, letter: string): number {
+  const wanted = letter.normalize("NFC").toLowerCase();
+  return wanted === "" ? 0 : text.normalize("NFC").toLowerCase().split(wanted).length - 1;
 }
 
 /** As `str.isupper` and `str.islower` of Python: there is a letter, and none of the other case. */
@@ -64,40 +61,4 @@ export function isUpper(text: string): boolean {
 
 export function isLower(text: string): boolean {
   return /\p{L}/u.test(text) && text === text.toLowerCase() && text !== text.toUpperCase();
-}
-
-/** Scripts by language code, for languages that can be told by their script or share it with few. */
-const SCRIPTS: Record<string, RegExp> = {
-  ar: /\p{Script=Arabic}/u,
-  fa: /\p{Script=Arabic}/u,
-  ur: /\p{Script=Arabic}/u,
-  bg: /\p{Script=Cyrillic}/u,
-  ru: /\p{Script=Cyrillic}/u,
-  uk: /\p{Script=Cyrillic}/u,
-  hi: /\p{Script=Devanagari}/u,
-  mr: /\p{Script=Devanagari}/u,
-  ne: /\p{Script=Devanagari}/u,
-  bn: /\p{Script=Bengali}/u,
-  el: /\p{Script=Greek}/u,
-  gu: /\p{Script=Gujarati}/u,
-  he: /\p{Script=Hebrew}/u,
-  ja: /[\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Han}]/u,
-  kn: /\p{Script=Kannada}/u,
-  ko: /\p{Script=Hangul}/u,
-  ml: /\p{Script=Malayalam}/u,
-  pa: /\p{Script=Gurmukhi}/u,
-  ta: /\p{Script=Tamil}/u,
-  te: /\p{Script=Telugu}/u,
-  th: /\p{Script=Thai}/u,
-  zh: /\p{Script=Han}/u,
-};
-
-export const LANGUAGES = Object.keys(SCRIPTS);
-
-/** Whether most letters are of the language's script. */
-export function isInScriptOf(language: string, text: string): boolean {
-  const script = SCRIPTS[language];
-  const letters = text.match(/\p{L}/gu) ?? [];
-  if (!script || letters.length === 0) return false;
-  return letters.filter((letter) => script.test(letter)).length > letters.length / 2;
 }

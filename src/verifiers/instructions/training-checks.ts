@@ -1,5 +1,6 @@
 import { type Check, number, related, separated, string } from "./arguments.ts";
-import { occurrences, sentences, tokens } from "./text.ts";
+import { hasWord, isWord, occurrences } from "./keywords.ts";
+import { letterCount, sentences, tokens } from "./text.ts";
 
 const copies: Check = (text, { prompt_to_repeat }) => same(text, string(prompt_to_repeat));
 
@@ -22,13 +23,17 @@ export const TRAINING_CHECKS: Record<string, Check> = {
   "keywords:word_once": (text, { keyword }) => occurrences(text, string(keyword)) === 1,
   "keywords:word_count_different_numbers": (text, { keyword, frequency, relation }) =>
     related(occurrences(text, string(keyword)), relation, frequency),
-  "keywords:exclude_word_harder": (text, { keyword }) => !text.includes(` ${string(keyword)} `),
+  "keywords:exclude_word_harder": (text, { keyword }) => !hasWord(text, string(keyword)),
   "keywords:no_adjacent_consecutive": (text) =>
     spaced(text).every((word, index, all) => index === 0 || !follows(word, all[index - 1] ?? "")),
   "keywords:palindrome": (text) =>
     spaced(text).some((word) => word === [...word].reverse().join("")),
-  "keywords:keyword_specific_position": (text, { keyword, n, m }) =>
-    tokens(sentences(text)[number(n) - 1] ?? "")[number(m) - 1] === string(keyword),
+  "keywords:keyword_specific_position": (text, { keyword, n, m }) => {
+    const wanted = tokens(string(keyword));
+    const first = number(m) - 1;
+    const found = tokens(sentences(text)[number(n) - 1] ?? "").slice(first, first + wanted.length);
+    return wanted.length > 0 && found.join(" ") === wanted.join(" ");
+  },
   "keywords:start_end": (text) => {
     const found = tokens(text);
     return found.length > 1 && same(found[0] ?? "", found.at(-1) ?? "");
@@ -36,9 +41,9 @@ export const TRAINING_CHECKS: Record<string, Check> = {
   "letters:letter_counting": (text, { N, relation }) =>
     related(text.match(/[a-zA-Z]/g)?.length ?? 0, relation, N),
   "letters:letter_counting2": (text, { letter, let_frequency, let_relation }) =>
-    related(occurrences(text, string(letter)), let_relation, let_frequency),
+    related(letterCount(text, string(letter)), let_relation, let_frequency),
   "count:lowercase_counting": (text, { N }) =>
-    (text.match(/\b[a-z]+\b/g)?.length ?? 0) <= number(N),
+    (text.match(LOWERCASE_WORD)?.length ?? 0) <= number(N),
   "count:count_unique": (text) => new Set(tokens(text)).size === tokens(text).length,
   "count:count_increment_word": (text, { keyword1, keyword2 }) =>
     occurrences(text, string(keyword1)) === 1 && occurrences(text, string(keyword2)) === 2,
@@ -91,10 +96,10 @@ function follows(word: string, before: string): boolean {
 }
 
 function endsWith(text: string, word: string): boolean {
-  const last = spaced(text).at(-1) ?? "";
-  return same(last.replace(/[^\p{L}\p{N}\p{M}_]/gu, ""), word);
+  return isWord(spaced(text).at(-1) ?? "", word);
 }
 
+const LOWERCASE_WORD = /(?<![\p{L}\p{N}\p{M}_])\p{Ll}[\p{Ll}\p{M}]*(?![\p{L}\p{N}_])/gu;
 const LINE_END = /[\n\r\u2028\u2029]/;
 
 /** From each `open` to the next `close`, one after another, in a time that grows with the line's length only. */

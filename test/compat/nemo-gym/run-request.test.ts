@@ -6,7 +6,7 @@ import { waitFor } from "../../support/wait-for.ts";
 
 const input = [
   { role: "system", content: "Be brief." },
-  { role: "user", content: [{ type: "input_text", text: "2+2?" }] },
+  { role: "user", content: [{ type: "input_text", text: "2+2? Answer in \\boxed{}." }] },
 ];
 
 const NAMED = { id: "r", labels: { a: "b" } };
@@ -32,13 +32,12 @@ describe("a row of NeMo Gym's datasets", () => {
         ...body,
         prompt: [
           { role: "system", content: "Be brief." },
-          { role: "user", content: "2+2?" },
+          { role: "user", content: "2+2? Answer in \\boxed{}." },
         ],
         data_source: "reasoning",
         verifier: "math",
         reward_model: { ground_truth: "4" },
       },
-      agent: { system_prompt: "Be brief.", user_prompt: "2+2?" },
       sampling: { temperature: 0.7, top_p: 0.9, max_tokens: 64 },
       chat: { history: "keep" },
     });
@@ -46,15 +45,14 @@ describe("a row of NeMo Gym's datasets", () => {
 
   test("is scored by the verifier that its fields are for", () => {
     const verifierOf = (fields: object) => {
-      const body = { responses_create_params: { input: "Go." }, ...fields };
+      const body = { responses_create_params: { input: "Go: \\boxed{}" }, ...fields };
       const { instance } = readRunRequest(body, NAMED).rollout;
       return [instance.data_source, instance.verifier];
     };
     const tests = { unit_tests: { inputs: ["1"], outputs: ["2"] } };
     expect(verifierOf({ verifier_metadata: tests })).toEqual(["reasoning", "code"]);
-    expect(verifierOf({ options: [{ A: "1" }], expected_answer: "A" })).toEqual([
-      ...["reasoning", "choice"],
-    ]);
+    const choice = { options: [{ A: "1" }], expected_answer: "A", grading_mode: "lenient_boxed" };
+    expect(verifierOf(choice)).toEqual(["reasoning", "choice"]);
     expect(verifierOf({ instruction_id_list: ["x"] })).toEqual(["reasoning", "instructions"]);
     expect(verifierOf({ expected_answers: [] })).toEqual(["reasoning", "tool_calls"]);
     const swe = { metadata: { instance_dict: '{"instance_id":"a__b-1"}' } };
@@ -88,13 +86,14 @@ describe("a row of NeMo Gym's datasets", () => {
 
   test("is refused by name where it can't be understood", () => {
     expect(refused({})).toEqual(["invalid_field", "responses_create_params"]);
-    expect(refused({ responses_create_params: { input: [] } })).toEqual([
+    const named = { verifier_type: "math_with_judge", expected_answer: "4" };
+    expect(refused({ responses_create_params: { input: [] }, ...named })).toEqual([
       "invalid_field",
       "responses_create_params.input",
     ]);
     expect(refused({ responses_create_params: { input: "Go." } })).toEqual([
       "unknown_task_kind",
-      "data_source",
+      "instance",
     ]);
   });
 });

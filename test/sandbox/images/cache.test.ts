@@ -48,7 +48,7 @@ describe("pruning", () => {
   });
 
   test("happens by itself when an image is unpacked, and spares that one", async () => {
-    await using t = await setup({ maxBytes: 1 });
+    await using t = await setup({ maxBytes: 700 });
     const first = await usedAt(t, "first", 1);
     expect(t.present()).toEqual([first]);
     const second = await usedAt(t, "second", 2);

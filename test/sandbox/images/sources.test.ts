@@ -4,14 +4,18 @@ import {
   existsSync,
   lstatSync,
   mkdirSync,
+  mkdtempSync,
   readdirSync,
   readFileSync,
   readlinkSync,
   truncateSync,
   writeFileSync,
 } from "node:fs";
+import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { gzipSync } from "node:zlib";
+import { removeTree } from "../../../src/lib/remove-tree.ts";
+import { withinLimit } from "../../../src/sandbox/images/unpack-limit.ts";
 import { failureOf } from "../../support/failure.ts";
 import { makeSif } from "../../support/sif.ts";
 import { makeTar, type TarMember } from "../../support/tar.ts";
@@ -174,6 +178,75 @@ describe("what can't be an image is named, and leaves nothing:", () => {
     for (const image of [cut, damaged, header, garbage]) {
       expect(await failure(t, image)).toMatchObject({ code: "image_invalid", retryable: false });
     }
+  });
+
+  test("a SIF whose partition lies elsewhere, has no size, or is of another kind", async () => {
+    await using t = await setup();
+    const bytes = readFileSync(await t.sif("whole"));
+    const descriptor = Number(bytes.readBigInt64LE(96));
+    const [offset, size, fileSystem] = [descriptor + 17, descriptor + 25, descriptor + 585 - 384];
+    const changes: [string, (sif: Buffer) => void][] = [
+      ...[-5n, 0n, 96n, -(10n ** 18n), 2n ** 62n].map((value): [string, (sif: Buffer) => void] => [
+        `offset-${value}`,
+        (sif) => sif.writeBigInt64LE(value, offset),
+      ]),
+      ...[0n, -1n, 2n ** 62n].map((value): [string, (sif: Buffer) => void] => [
+        `size-${value}`,
+        (sif) => sif.writeBigInt64LE(value, size),
+      ]),
+      ["ext3", (sif) => sif.writeInt32LE(2, fileSystem)],
+      ["encrypted", (sif) => sif.writeInt32LE(4, fileSystem)],
+    ];
+    for (const [name, change] of changes) {
+      const changed = Buffer.from(bytes);
+      change(changed);
+      writeFileSync(t.file(`${name}.sif`), changed);
+      expect(await failure(t, t.file(`${name}.sif`))).toMatchObject({
+        code: "image_invalid",
+        message: expect.stringMatching(
+          /header is damaged|is cut off|file system is no SquashFS|can't be unpacked/,
+        ),
+      });
+    }
+  });
+
+  test("an image that is a few kilobytes, and more than the cache unpacked", async () => {
+    await using t = await setup({ maxBytes: 5_000_000 });
+    const root = t.folder("bomb");
+    writeFileSync(join(root, "usr/bomb"), "x".repeat(6_000_000));
+    const sif = t.file("bomb.sif");
+    await makeSif(required("ROLLOUTD_APPTAINER"), root, sif);
+    const tar = t.file("bomb.tgz");
+    expect(Bun.spawnSync(["tar", "-czf", tar, "-C", root, "."]).exitCode).toBe(0);
+    for (const image of [sif, tar]) {
+      expect(await failure(t, image)).toMatchObject({
+        ...{ code: "image_invalid", retryable: false },
+        message: expect.stringContaining("larger unpacked than image_cache_bytes"),
+      });
+    }
+    // Holes take nothing.
+    writeFileSync(join(root, "usr/bomb"), "");
+    truncateSync(join(root, "usr/bomb"), 2 ** 40);
+    await makeSif(required("ROLLOUTD_APPTAINER"), root, t.file("sparse.sif"));
+    const size = (path: string) => lstatSync(join(path, "usr/bomb")).size;
+    expect(await contentOf(t, t.file("sparse.sif"), size)).toBe(2 ** 40);
+    expect(t.images.cache.list()[0]?.record.inventory.bytes).toBeLessThan(100_000);
+  });
+
+  test("an image without an end is given up while it is unpacked", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "endless-"));
+    const limit = { image: "endless", folder, maxBytes: 1_000_000, signal: NO_ABORT };
+    const endless = withinLimit(limit, async (signal) => {
+      for (let i = 0; !signal.aborted; i++) {
+        writeFileSync(join(folder, `${i}`), Buffer.alloc(5_000_000));
+        await Bun.sleep(1);
+        if (i === 200) return;
+      }
+      throw signal.reason;
+    });
+    const failed = await failureOf(() => endless);
+    await removeTree(folder);
+    expect(failed).toMatchObject({ code: "image_invalid" });
   });
 
   test("a tar that is cut off, or holds no root file system", async () => {

@@ -65,11 +65,19 @@ async function scored(row: Record<string, unknown>, script: string) {
 test("a task folder becomes a row, with its files and the folder that its Dockerfile names", async () => {
   const row = await rowOf();
   expect(harbor.parse(row)).toMatchObject({
-    instruction: TASK["instruction.md"],
     workdir: "/work/task",
-    verifierTimeoutMs: 30_000,
-    env: { WORD: "hello" },
-    artefacts: null,
+    hasDockerfile: true,
+    separate: null,
+    warnings: [],
+    steps: [
+      {
+        name: null,
+        instruction: TASK["instruction.md"],
+        agentTimeoutMs: 120_000,
+        verifierTimeoutMs: 30_000,
+        verifierEnv: { WORD: "hello" },
+      },
+    ],
   });
   expect(Object.keys(row.tests as object).toSorted()).toEqual(["check.py", "test.sh"]);
 });
@@ -116,10 +124,9 @@ test("its own solution earns 1, and nothing earns 0, without an agent", async ()
     ["nothing", 0],
   ] as const) {
     const kind = goldenKind(harbor, which);
-    const plan = kind.sandboxes(instance, evalContext().settings);
-    expect([plan.agent, plan.evaluation]).toEqual([false, "fresh"]);
-    const outcome = await kind.run(instance, runContext());
     const sandbox = await bundle.open();
+    await kind.init(instance, sandbox, NO_ABORT);
+    const outcome = await kind.run(instance, runContext({ sandbox }));
     expect((await kind.evaluate(instance, outcome, evalContext({ sandbox }))).reward).toBe(reward);
   }
 });

@@ -61,9 +61,11 @@ function readFrame(source: MarkedText, { frame, start }: Opened, ends: EndOfJson
   }
   const listed = !isList || text[at] === "]";
   if (isList && text[at] === "]") at = source.skipSpace(at + 1);
-  const closed = close === null || source.isAt(close, at);
+  const isClosed = close !== null && source.isAt(close, at);
+  // A list that is whole may be ended by the token that ends the turn.
+  const closed = close === null || isClosed || (isList && at >= source.length);
   if (listed && closed && (calls.length > 0 || isList)) {
-    const end = close === null ? at : at + close.length;
+    const end = isClosed ? at + (close?.length ?? 0) : at;
     return calls.length > 0 ? joined(source, calls, start, end) : [emptyList(source, start, end)];
   }
   const end = endOfBroken(source, frame, at);
