@@ -49,8 +49,10 @@ function readFrame(source: MarkedText, { frame, start }: Opened, ends: EndOfJson
     if (json < 0) {
       const end = endOfBroken(source, frame, at);
       const broken = callOfJson(text.slice(at, end).trim());
-      calls.push({ ...broken, status: "unclosed", raw: text.slice(at, end), start: at, end });
-      return joined(source, calls, start, endBehind(source, close, end));
+      const behind = endBehind(source, close, end);
+      const status = behind > end && broken.status !== "ok" ? broken.status : "unclosed";
+      calls.push({ ...broken, status, raw: text.slice(at, end), start: at, end });
+      return joined(source, calls, start, behind);
     }
     const raw = text.slice(at, json);
     calls.push({ ...callOfJson(raw), raw, start: at, end: json });
