@@ -121,8 +121,9 @@ export function findDialect(
     const notes = shown.flatMap((probe) => {
       return isReadBack(probe, dialect, true) ? [] : [`${probe.name}: ${brief(probe.text)}`];
     });
-    const cost =
-      notes.length * shown.length + shown.filter((one) => leavesMarkers(one, dialect)).length;
+    // Of two that read the calls, the one that leaves less of them in the text knows more of their markers.
+    const left = shown.reduce((sum, one) => sum + read(one, dialect).content.length, 0);
+    const cost = notes.length * NOTE_COST + left;
     if (cost >= least) continue;
     least = cost;
     best = { dialect, unread: null, notes, markers };
@@ -143,6 +144,9 @@ function showAll(
   const shown = show(PROBE_TOOLS, PROBES);
   return shown.length > 0 ? shown : show(PLAIN_TOOLS, PROBES.slice(0, REQUIRED));
 }
+
+/** More than any text that a dialect may leave. */
+const NOTE_COST = 1e6;
 
 function brief(text: string): string {
   return JSON.stringify(text.length > 300 ? `${text.slice(0, 300)}…` : text);
@@ -211,11 +215,6 @@ function isReadBack(probe: Shown, dialect: DialectName, exactly: boolean): boole
       return sorted(loads(call.arguments)) === sorted(loads(args));
     })
   );
-}
-
-/** Whether a part of the calls is left in the text: another dialect reads more of them. */
-function leavesMarkers(probe: Shown, dialect: DialectName): boolean {
-  return read(probe, dialect).content.trim() !== probe.content;
 }
 
 /** A turn without reasoning, whether the prompt opens some or not. */

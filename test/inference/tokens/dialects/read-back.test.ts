@@ -1,10 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import type { ToolSchema } from "../../../../src/inference/engine.ts";
+import { ChatTemplate } from "../../../../src/inference/tokens/chat-template.ts";
 import {
   DIALECT_NAMES,
   type DialectName,
 } from "../../../../src/inference/tokens/dialects/dialect.ts";
 import { MarkedText } from "../../../../src/inference/tokens/dialects/marked-text.ts";
+import { PROBE_TOOLS } from "../../../../src/inference/tokens/dialects/read-back.ts";
 import { parseReply } from "../../../../src/inference/tokens/dialects/reply.ts";
 import { loadTokenModel } from "../../../../src/inference/tokens/token-model.ts";
 import { failureOf } from "../../../support/failure.ts";
@@ -166,6 +168,61 @@ const TOOLS: ToolSchema[] = ["f", "g"].map((name) => ({
     parameters: { type: "object", properties: { text: { type: "string" } } },
   },
 }));
+
+const VALUES = {
+  value: [
+    "a b",
+    'it\'s "so"',
+    "two\nlines",
+    "naïve 🤖 日本",
+    "<b> & </i>",
+    "12",
+    "true",
+    "null",
+    '{"a": 1}',
+    "x\\\\y",
+  ],
+  count: [0, -3, 12345678901, 7],
+  ratio: [1.5, -0.25, 1e21],
+  flag: [true, false],
+  list: [["a b", "c"], ["d"]],
+  entry: [{ key: "v" }],
+};
+
+describe("random calls", () => {
+  test.each(FAMILIES)(
+    "in %s come back from the template's own rendering",
+    async (dialect, calls) => {
+      const random = randomOf(11);
+      const pick = <T>(values: readonly T[]) => values[Math.floor(random() * values.length)] as T;
+      const template = new ChatTemplate(chatml(calls), "test", {});
+      for (let round = 0; round < 60; round++) {
+        const given = Array.from({ length: 1 + Math.floor(random() * 3) }, () => {
+          const names = Object.keys(VALUES) as (keyof typeof VALUES)[];
+          const kept = names.filter(() => random() < 0.6);
+          const args = Object.fromEntries(kept.map((name) => [name, pick<unknown>(VALUES[name])]));
+          return { name: pick(["probe_alpha", "probe_beta"]), args };
+        });
+        const tool_calls = given.map(({ name, args }) => ({
+          ...{ id: "call00000", type: "function" },
+          function: { name, arguments: args },
+        }));
+        const said = { role: "assistant", content: "", tool_calls };
+        const whole = template.render([said], PROBE_TOOLS, { addGenerationPrompt: false });
+        const text = whole.slice("<|im_start|>assistant\n".length, -"<|im_end|>\n".length);
+        const reply = parseReply(MarkedText.ofText(text), {
+          ...{ dialect, tools: PROBE_TOOLS, startsInReasoning: false },
+        });
+        const found = reply.calls.map(({ status, name, arguments: args }) => [
+          status,
+          name,
+          JSON.parse(args),
+        ]);
+        expect(found).toEqual(given.map(({ name, args }) => ["ok", name, args]));
+      }
+    },
+  );
+});
 
 describe("a call that is not read", () => {
   const read = (dialect: DialectName, text: string, markers: string[] = []) =>
