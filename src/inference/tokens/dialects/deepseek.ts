@@ -1,6 +1,6 @@
 import type { Dialect, FoundCall } from "./dialect.ts";
 import { callOfArguments } from "./json-call.ts";
-import { coverSection } from "./section.ts";
+import { bracketed, coverSection } from "./section.ts";
 
 const SECTION = ["<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"] as const;
 const CALL = ["<｜tool▁call▁begin｜>", "<｜tool▁call▁end｜>"] as const;
@@ -13,14 +13,7 @@ const FENCED = /^([^\n]*)\n```(?:json)?\n([\s\S]*?)\n?(?:```)?\s*$/;
  */
 export const deepseek: Dialect = (source, from) => {
   const found: FoundCall[] = [];
-  let start = source.indexOf(CALL[0], from);
-  while (start >= 0) {
-    const body = start + CALL[0].length;
-    const close = source.indexOf(CALL[1], body);
-    const next = source.indexOf(CALL[0], body);
-    const closed = close >= 0 && (next < 0 || close < next);
-    const bodyEnd = closed ? close : next < 0 ? source.length : next;
-    const end = closed ? close + CALL[1].length : bodyEnd;
+  for (const { start, body, bodyEnd, end, closed } of bracketed(source, from, CALL)) {
     const separator = source.indexOf(SEPARATOR, body);
     const raw = source.text.slice(start, end);
     if (separator < 0 || separator > bodyEnd) {
@@ -36,7 +29,6 @@ export const deepseek: Dialect = (source, from) => {
       if (!closed) call.status = "unclosed";
       found.push({ ...call, id: null, raw, start, end });
     }
-    start = source.indexOf(CALL[0], end);
   }
   return coverSection(source, from, found, SECTION);
 };

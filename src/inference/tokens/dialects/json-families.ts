@@ -6,8 +6,15 @@ export const nemotron = framedJson({ open: "<TOOLCALL>", close: "</TOOLCALL>" })
 /** Apriel, Hunyuan, Jamba and MiniMax M1: a list or several objects in `<tool_calls>`. */
 export const toolCalls = framedJson({ open: "<tool_calls>", close: "</tool_calls>" });
 
-/** Command R7B and later: `<|START_ACTION|>[{"tool_name": …, "parameters": {…}}]<|END_ACTION|>`. */
-export const cohere = framedJson({ open: "<|START_ACTION|>", close: "<|END_ACTION|>" });
+/**
+ * Command R7B and later: `<|START_ACTION|>[{"tool_name": …, "parameters": {…}}]<|END_ACTION|>`. Command R+ and Aya write
+ * the list into a fence.
+ */
+export const cohere = framedJson(
+  { open: "<|START_ACTION|>", close: "<|END_ACTION|>" },
+  { open: "Action:\n```json", close: "```" },
+  { open: "Action: ```json", close: "```" },
+);
 
 /** Apertus: `<|tools_prefix|>[{"f": {…}}]<|tools_suffix|>`. */
 export const apertus = framedJson({ open: "<|tools_prefix|>", close: "<|tools_suffix|>" });

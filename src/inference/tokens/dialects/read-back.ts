@@ -152,6 +152,12 @@ function brief(text: string): string {
   return JSON.stringify(text.length > 300 ? `${text.slice(0, 300)}…` : text);
 }
 
+/** Ids as most templates take them, and as Kimi's show a call's name in. */
+const IDS = [
+  (_name: string, index: number) => `probe000${index}`,
+  (name: string, index: number) => `functions.${name}:${index}`,
+];
+
 /** Nothing where the template takes no such turn, or does not show it whole. */
 function showProbe(
   rendering: Rendering,
@@ -160,22 +166,36 @@ function showProbe(
   probe: Probe,
 ): Shown[] {
   if (probe.calls.length > 1 && rendering.form.calls === "one by one") return [];
-  const tool_calls = probe.calls.map(([name, args], index): ToolCall => {
-    return { id: `probe000${index}`, type: "function", function: { name, arguments: args } };
+  const required = PROBES.indexOf(probe) < REQUIRED;
+  const texts = IDS.flatMap((idOf) => {
+    const text = showTurn(rendering, tokenizer, probe, idOf);
+    return text === null ? [] : [withoutEnd(text, stops)];
   });
-  const said: AssistantMessage = { role: "assistant", content: probe.content, tool_calls };
+  const isNamed = (text: string) => probe.calls.every(([name]) => text.includes(name));
+  const text = texts.find(isNamed) ?? texts[0];
+  if (text === undefined || !isShown(probe, text, required)) return [];
+  const source = MarkedText.ofIds(tokenizer, tokenizer.encode(text), new Set());
+  return [{ ...probe, source, text }];
+}
+
+/** What the template shows of a turn; null where it takes none. */
+function showTurn(
+  rendering: Rendering,
+  tokenizer: TextTokenizer,
+  { content, calls }: Probe,
+  idOf: (name: string, index: number) => string,
+): string | null {
+  const tool_calls = calls.map(([name, args], index): ToolCall => {
+    return { id: idOf(name, index), type: "function", function: { name, arguments: args } };
+  });
+  const said: AssistantMessage = { role: "assistant", content, tool_calls };
   for (const context of CONTEXTS) {
     const whole = attempt(() => render(rendering, [...context, said], false));
     const prompt = whole === null ? null : attempt(() => render(rendering, context, true));
     if (whole === null || prompt === null) continue;
-    const at = turnStart(prompt, whole, tokenizer.addedContents);
-    const text = withoutEnd(whole.slice(at), stops);
-    const required = PROBES.indexOf(probe) < REQUIRED;
-    if (!isShown(probe, text, required)) return [];
-    const source = MarkedText.ofIds(tokenizer, tokenizer.encode(text), new Set());
-    return [{ ...probe, source, text }];
+    return whole.slice(turnStart(prompt, whole, tokenizer.addedContents));
   }
-  return [];
+  return null;
 }
 
 function withoutEnd(text: string, stops: readonly string[]): string {

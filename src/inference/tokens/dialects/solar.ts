@@ -1,6 +1,6 @@
 import type { Dialect, FoundCall } from "./dialect.ts";
 import { callOfArguments } from "./json-call.ts";
-import { coverSection } from "./section.ts";
+import { bracketed, coverSection } from "./section.ts";
 
 const SECTION = ["<|tool_calls|>", "<|calls|>"] as const;
 const CALL = ["<|tool_call:begin|>", "<|tool_call:end|>"] as const;
@@ -10,14 +10,7 @@ const ARGUMENTS = "<|tool_call:args|>";
 /** Solar: `<|tool_call:begin|>id<|tool_call:name|>f<|tool_call:args|>{…}<|tool_call:end|>`. */
 export const solar: Dialect = (source, from) => {
   const found: FoundCall[] = [];
-  let start = source.indexOf(CALL[0], from);
-  while (start >= 0) {
-    const body = start + CALL[0].length;
-    const close = source.indexOf(CALL[1], body);
-    const next = source.indexOf(CALL[0], body);
-    const closed = close >= 0 && (next < 0 || close < next);
-    const bodyEnd = closed ? close : next < 0 ? source.length : next;
-    const end = closed ? close + CALL[1].length : bodyEnd;
+  for (const { start, body, bodyEnd, end, closed } of bracketed(source, from, CALL)) {
     const raw = source.text.slice(start, end);
     const name = source.indexOf(NAME, body);
     const args = name < 0 ? -1 : source.indexOf(ARGUMENTS, name);
@@ -31,7 +24,6 @@ export const solar: Dialect = (source, from) => {
       const status = closed ? call.status : "unclosed";
       found.push({ ...call, status, id: id === "" ? null : id, raw, start, end });
     }
-    start = source.indexOf(CALL[0], end);
   }
   return coverSection(source, from, found, SECTION);
 };

@@ -142,6 +142,13 @@ describe("a template's own calls", () => {
     },
   );
 
+  test("that show their name in their id only are read, as Kimi's", async () => {
+    const call =
+      "<|tool_call_begin|>{{ c.id }}<|tool_call_argument_begin|>{{ f.arguments | tojson }}<|tool_call_end|>";
+    using dir = await modelFolder(chatml(each(call)));
+    expect((await loadTokenModel(dir.path)).dialect).toBe("kimi");
+  });
+
   test("in no known form have the folder refused, and not taken for a model without calls", async () => {
     using dir = await modelFolder(chatml(each("@@{{ f.name }}@@{{ f.arguments | tojson }}@@")));
     const failure = await failureOf(() => loadTokenModel(dir.path));
