@@ -6,11 +6,12 @@ import {
   type DialectName,
 } from "../../../../src/inference/tokens/dialects/dialect.ts";
 import { MarkedText } from "../../../../src/inference/tokens/dialects/marked-text.ts";
-import { PROBE_TOOLS } from "../../../../src/inference/tokens/dialects/read-back.ts";
+import { findDialect, PROBE_TOOLS } from "../../../../src/inference/tokens/dialects/read-back.ts";
 import { parseReply } from "../../../../src/inference/tokens/dialects/reply.ts";
+import { probeTemplate } from "../../../../src/inference/tokens/template-shape.ts";
 import { loadTokenModel } from "../../../../src/inference/tokens/token-model.ts";
 import { failureOf } from "../../../support/failure.ts";
-import { modelFolder } from "../models.ts";
+import { modelFolder, modelOf } from "../models.ts";
 import { randomOf } from "../simulated-engine.ts";
 
 /** A template whose turns are as ChatML has them, and whose calls are written as `calls` says. */
@@ -136,9 +137,13 @@ describe("a template's own calls", () => {
   test.each(FAMILIES)(
     "in %s are read back, whatever the model is called",
     async (dialect, calls) => {
-      using dir = await modelFolder(chatml(calls));
-      const model = await loadTokenModel(dir.path);
-      expect([model.dialect, model.readBackNotes]).toEqual([dialect, []]);
+      const { tokenizer } = await modelOf("qwen3");
+      const template = new ChatTemplate(chatml(calls), "test", {});
+      const given = { variables: {}, now: new Date(0) };
+      const { addedContents: addedTokens } = tokenizer;
+      const { form } = probeTemplate(template, { ...given, tools: PROBE_TOOLS, addedTokens });
+      const found = findDialect({ ...given, template, form }, tokenizer, ["<|im_end|>"]);
+      expect(found).toMatchObject({ dialect, unread: null, notes: [] });
     },
   );
 
