@@ -1,3 +1,4 @@
+import { ServiceError } from "../errors.ts";
 import type { Backend, Message, Sampling, ToolSchema } from "../inference/engine.ts";
 import type { GenerateReply, TokenEngine } from "../inference/generate.ts";
 import { Conversation } from "../inference/tokens/conversation.ts";
@@ -61,6 +62,12 @@ export class TokenDialogue implements Dialogue {
   private constructor(prompt: Message[], options: TokenOptions) {
     this.#options = options;
     const { model, tools, template_kwargs: variables, history } = options;
+    const { unreadCall } = model;
+    if (unreadCall !== null && tools.length > 0 && options.dialect === undefined) {
+      const message = `no dialect reads the tool calls that the chat template shows, ${unreadCall}`;
+      const mend = "name the one in which the model writes its calls as chat.dialect";
+      throw new ServiceError("template_refused", message, { mend });
+    }
     this.#conversation = new Conversation(model, prompt, {
       tools,
       ...(variables && { variables }),
@@ -132,6 +139,7 @@ export class TokenDialogue implements Dialogue {
       dialect,
       tools: this.#options.tools,
       startsInReasoning: startsInReasoning(promptEnd),
+      markers: this.#options.model.callMarkers,
     });
     const message = replyMessage(parsed, dialect, this.#calls);
     this.#calls += parsed.calls.length;

@@ -68,8 +68,9 @@ function summary(model: TokenModel): string {
     shownCall === null
       ? "The template shows no tool calls, so that rollouts with tools are refused"
       : `Tool calls are read as ${model.dialect}`;
+  const notes = model.readBackNotes.map((note) => `Its calls do not say everything: ${note}.\n`);
   const kept = notKept === null ? "" : `History can't be kept: ${notKept}.\n`;
-  return `${calls}; a turn ends with ${ends}.\n${kept}`;
+  return `${calls}; a turn ends with ${ends}.\n${notes.join("")}${kept}`;
 }
 
 function report(found: Verification[]): string {

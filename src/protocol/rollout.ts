@@ -76,16 +76,11 @@ export const agentSchema = z.strictObject({
 });
 
 export const DIALECTS = [
-  ...([
-    "hermes",
-    "qwen3_coder",
-    "openhands",
-    "llama3_json",
-    "pythonic",
-    "glm",
-    "deepseek",
-  ] as const),
-  ...(["dsml", "kimi", "mistral", "harmony", "none"] as const),
+  ...(["apertus", "cohere", "deepseek", "dsml", "function_call", "functionary"] as const),
+  ...(["functiongemma", "gemma4", "gigachat", "glm", "granite", "harmony", "hermes"] as const),
+  ...(["hunyuan_v3", "internlm", "kimi", "kimi_k3", "lfm2", "llama3_json", "minicpm"] as const),
+  ...(["minimax_m2", "minimax_m3", "mistral", "muse", "nemotron", "none", "olmo3"] as const),
+  ...(["openhands", "pythonic", "qwen3_coder", "seed_oss", "solar", "tool_calls"] as const),
 ] as const;
 
 /** How the conversation becomes a prompt. */

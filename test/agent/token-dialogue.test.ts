@@ -141,6 +141,18 @@ describe("a rollout by token ids", () => {
     );
   });
 
+  test("tells the model of a call that its dialect does not read, and takes it for no answer", async () => {
+    const unread = {
+      content: 'Well. <tool_call>\n{"name": "think", "arguments": {}}\n</tool_call>',
+    };
+    await using t = await setup([unread, { content: "Answer: 4" }], { dialect: "openhands" });
+    expect(await t.run()).toMatchObject({ stopReason: "answer" });
+    const { messages } = t.trajectory();
+    expect(messages.find(({ role }) => role === "tool")?.content).toBe(
+      "ERROR: the tool call is not in the form that it must have.",
+    );
+  });
+
   test("that is aborted within a streamed turn keeps what was sampled of it", async () => {
     const content = "a thought of many tokens, which is never ended";
     await using t = await setup([{ content }], { weightsMs: 15, stallMs: 5_000 });

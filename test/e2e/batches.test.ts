@@ -117,7 +117,7 @@ test("run --informative shows the groups and writes them", async () => {
     expect(members).toHaveLength(4);
     expect(members[0].trajectory.turns).toHaveLength(1);
   }
-  const few = ["--informative", "11", "--group-size", "2", "--out", out];
+  const few = ["--informative", "11", "--group-size", "2", "--out", out, "--force"];
   const exhausted = await run(["run", file, "--server", service.socket, ...few]);
   expect(exhausted.stdout).toContain("its instances gave 10 informative groups");
   expect(exhausted.exitCode).toBe(1);

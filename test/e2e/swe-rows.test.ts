@@ -29,7 +29,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 /** Rewards by row, of its solution, of nothing, and of its solution by way of an agent's sandbox. */
 async function golden(file: string): Promise<number[][]> {
   const out = ["--out", `${file}.results`, "--json"];
-  const own = ["--apptainer", environment("ROLLOUTD_APPTAINER")];
+  const own = ["--apptainer", environment("ROLLOUTD_APPTAINER"), "--image-dirs", folder];
   const { stdout, stderr } = await run(["run", file, "--golden", ...own, ...out]);
   const results: { row: number; sample: number; reward: number }[] = stdout
     .split("\n")

@@ -3,10 +3,11 @@ import { exactJson } from "../../lib/exact-json.ts";
 import type { Backend } from "../engine.ts";
 import type { Connections } from "../exchange.ts";
 import type { Template } from "./chat-template.ts";
-import { chooseDialect } from "./dialects/choose.ts";
+import { findDialect } from "./dialects/read-back.ts";
 import { EngineRoutes } from "./engine-routes.ts";
 import { RemoteAnswers } from "./remote-answers.ts";
-import { shapesOf, stopIdsOf, type TokenModel } from "./token-model.ts";
+import type { TemplateShape } from "./template-shape.ts";
+import { PROBE_TOOLS, readingOf, shapesOf, stopIdsOf, type TokenModel } from "./token-model.ts";
 import { piecesOf, type TextTokenizer } from "./tokenizer.ts";
 
 /** What families end turns and mark reasoning, calls and results with, where it is one token. */
@@ -60,10 +61,27 @@ export async function loadRemoteModel(
   const shape = shapesOf(template, tokenizer);
   const settle: TokenModel["settle"] = (work, signal, given = backend) =>
     answers.settle(work, new EngineRoutes(connections, given), signal);
-  const { endOfTurn, shownCall } = await settle(() => shape([], {}), signal);
-  const dialect = chooseDialect(shownCall, "", tokenizer.addedContents);
-  const stopIds = stopIdsOf(tokenizer, dialect, [endOfTurn]);
-  return { tokenizer, template, stopIds, dialect, shape, settle };
+  const { endOfTurn, form } = await settle(() => shape([], {}), signal);
+  const given = { template, form, variables: {}, now: new Date(0) };
+  const ends = endOfTurn === null ? [] : [endOfTurn];
+  const found = await settle(() => {
+    // Some templates show calls, and in what form, only where there are tools.
+    const { form, shownCall } = callingShape(shape) ?? { form: given.form, shownCall: null };
+    return shownCall === null ? null : findDialect({ ...given, form }, tokenizer, ends);
+  }, signal);
+  const reading = readingOf(found ?? { dialect: "none", unread: null, notes: [], markers: [] });
+  const stopIds = stopIdsOf(tokenizer, reading.dialect, [endOfTurn]);
+  return { tokenizer, template, stopIds, ...reading, shape, settle };
+}
+
+/** Null where the template takes no tools. */
+function callingShape(shape: TokenModel["shape"]): TemplateShape | null {
+  try {
+    return shape(PROBE_TOOLS, {});
+  } catch (error) {
+    if (error instanceof ServiceError && error.code === "template_refused") return null;
+    throw error;
+  }
 }
 
 async function remoteTokenizer(

@@ -1,8 +1,9 @@
+import { ServiceError } from "../../errors.ts";
 import type { Backend, ToolSchema } from "../engine.ts";
 import type { Template } from "./chat-template.ts";
-import { chooseDialect } from "./dialects/choose.ts";
 import type { DialectName } from "./dialects/dialect.ts";
 import { END_OF_MESSAGE, HARMONY_ENDS } from "./dialects/harmony.ts";
+import { type FoundDialect, findDialect } from "./dialects/read-back.ts";
 import { folderTemplate } from "./folder-template.ts";
 import { readModelFolder } from "./model-folder.ts";
 import { probeTemplate, type TemplateShape } from "./template-shape.ts";
@@ -14,8 +15,14 @@ export type TokenModel = {
   template: Template;
   /** What an engine may end a turn with. */
   stopIds: ReadonlySet<number>;
-  /** In which the model writes tool calls, by its template; a rollout may name another. */
+  /** In which the model writes tool calls, as its template's own are read back; a rollout may name another. */
   dialect: DialectName;
+  /** What the template opens calls with, so that one that is not read is seen. */
+  callMarkers: readonly string[];
+  /** A call as the template shows it, which no dialect reads; null where its calls come back as they were. */
+  unreadCall: string | null;
+  /** Of which values the template does not say whether they are text; for people. */
+  readBackNotes: readonly string[];
   shape(tools: ToolSchema[], variables: Record<string, unknown>): TemplateShape;
   /**
    * Runs what uses tokenizer and template. Where an engine does their work it runs several times, until all
@@ -48,6 +55,8 @@ export const PROBE_TOOLS: ToolSchema[] = [
 type LoadOptions = {
   /** Which of several templates, by name. */
   template?: string;
+  /** Tries this dialect only. */
+  dialect?: DialectName;
 };
 
 /** @throws ServiceError `model_folder_invalid` */
@@ -56,12 +65,41 @@ export async function loadTokenModel(path: string, options: LoadOptions = {}): P
   const tokenizer = new Tokenizer(folder);
   const { template, calling } = folderTemplate(folder, options.template);
   const shape = shapesOf(template, tokenizer);
-  const { shownCall, endOfTurn: endOfCalling } = shapesOf(calling, tokenizer)(PROBE_TOOLS, {});
+  const { form, endOfTurn: endOfCalling } = shapesOf(calling, tokenizer)(PROBE_TOOLS, {});
   // One that is made for tools alone, as that of Hermes, takes no conversation without.
   const endOfTurn = calling === template ? endOfCalling : shape([], {}).endOfTurn;
-  const dialect = chooseDialect(shownCall, calling.text, tokenizer.addedContents);
-  const stopIds = stopIdsOf(tokenizer, dialect, [...folder.stopTokens, endOfTurn]);
-  return { tokenizer, template, stopIds, dialect, shape, settle: async (work) => work() };
+  const stops = [...folder.stopTokens, endOfTurn];
+  const found = findDialect(
+    { template: calling, form, variables: {}, now: new Date(0) },
+    tokenizer,
+    stopsOf({ tokenizer, stopIds: stopIdsOf(tokenizer, "harmony", stops) }),
+    options.dialect,
+  );
+  if (found.unread !== null) throw unreadCalls(path, found.unread);
+  const { dialect } = found;
+  const stopIds = stopIdsOf(tokenizer, dialect, stops);
+  return {
+    tokenizer,
+    template,
+    stopIds,
+    ...readingOf(found),
+    shape,
+    settle: async (work) => work(),
+  };
+}
+
+/** What of a model is about its calls. */
+export function readingOf({ dialect, unread, markers, notes }: FoundDialect) {
+  return { dialect, unreadCall: unread, callMarkers: markers, readBackNotes: notes };
+}
+
+/** A model whose calls can't be read would look like one that makes none. */
+function unreadCalls(path: string, unread: string): ServiceError {
+  const message = `${path}: no dialect reads the tool calls that the chat template shows, ${unread}`;
+  const mend =
+    "put a chat_template.jinja into the folder whose calls one of the values of `chat.dialect` reads; " +
+    "for rollouts without tools one that shows no calls will do";
+  return new ServiceError("model_folder_invalid", message, { mend });
 }
 
 /** What an engine is told to stop at. `stops` are what the folder names, and what ends a turn in the template. */

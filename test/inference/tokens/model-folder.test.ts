@@ -72,7 +72,7 @@ describe("a model folder", () => {
     using dir = await modelFolder("{{ 'plain ' + messages[0].content }}<|im_end|>");
     const calling =
       "{{ 'tools ' + messages[0].content }}{% for m in messages[1:] %}{{ m.content }}" +
-      "{% for c in m.tool_calls or [] %}<tool_call>{{ c.function.arguments | tojson }}</tool_call>" +
+      "{% for c in m.tool_calls or [] %}<tool_call>{{ c.function | tojson }}</tool_call>" +
       "{% endfor %}<|im_end|>{% endfor %}";
     const named = [{ name: "tool_use", template: calling }];
     await Bun.write(dir.file("tokenizer_config.json"), JSON.stringify({ chat_template: named }));

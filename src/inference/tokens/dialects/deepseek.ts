@@ -1,6 +1,6 @@
-import { type Dialect, type FoundCall, parsedText } from "./dialect.ts";
+import type { Dialect, FoundCall } from "./dialect.ts";
 import { callOfArguments } from "./json-call.ts";
-import { coverSection } from "./section.ts";
+import { bracketed, coverSection } from "./section.ts";
 
 const SECTION = ["<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"] as const;
 const CALL = ["<｜tool▁call▁begin｜>", "<｜tool▁call▁end｜>"] as const;
@@ -11,16 +11,9 @@ const FENCED = /^([^\n]*)\n```(?:json)?\n([\s\S]*?)\n?(?:```)?\s*$/;
  * DeepSeek: within a section, V3 and R1 write `function<sep>f\n` and the arguments in a fence, V3.1
  * writes `f<sep>{…}`.
  */
-export const deepseek: Dialect = (source, from, tools) => {
+export const deepseek: Dialect = (source, from) => {
   const found: FoundCall[] = [];
-  let start = source.indexOf(CALL[0], from);
-  while (start >= 0) {
-    const body = start + CALL[0].length;
-    const close = source.indexOf(CALL[1], body);
-    const next = source.indexOf(CALL[0], body);
-    const closed = close >= 0 && (next < 0 || close < next);
-    const bodyEnd = closed ? close : next < 0 ? source.length : next;
-    const end = closed ? close + CALL[1].length : bodyEnd;
+  for (const { start, body, bodyEnd, end, closed } of bracketed(source, from, CALL)) {
     const separator = source.indexOf(SEPARATOR, body);
     const raw = source.text.slice(start, end);
     if (separator < 0 || separator > bodyEnd) {
@@ -36,7 +29,6 @@ export const deepseek: Dialect = (source, from, tools) => {
       if (!closed) call.status = "unclosed";
       found.push({ ...call, id: null, raw, start, end });
     }
-    start = source.indexOf(CALL[0], end);
   }
-  return parsedText(source, from, coverSection(source, from, found, SECTION), tools);
+  return coverSection(source, from, found, SECTION);
 };

@@ -28,29 +28,35 @@ export type ParsedText = {
   calls: ParsedCall[];
 };
 
-export type DialectName =
-  | "hermes"
-  | "qwen3_coder"
-  | "openhands"
-  | "llama3_json"
-  | "glm"
-  | "deepseek"
-  | "kimi"
-  | "mistral"
-  | "pythonic"
-  | "dsml"
-  | "harmony"
-  | "none";
+/** In the order in which a template is tried with them: what is special stands before what it contains. */
+export const DIALECT_NAMES = [
+  ...([
+    "harmony",
+    "dsml",
+    "deepseek",
+    "kimi",
+    "kimi_k3",
+    "solar",
+    "gemma4",
+    "functiongemma",
+  ] as const),
+  ...(["mistral", "minimax_m2", "minimax_m3", "muse", "minicpm", "hunyuan_v3", "glm"] as const),
+  ...(["openhands", "qwen3_coder", "seed_oss", "hermes", "nemotron", "tool_calls"] as const),
+  ...(["cohere", "apertus", "granite", "internlm", "gigachat", "function_call"] as const),
+  ...(["lfm2", "olmo3", "functionary", "pythonic", "llama3_json"] as const),
+] as const;
 
-/** One way to write tool calls. `from` is where the reasoning ended. */
+export type DialectName = (typeof DIALECT_NAMES)[number] | "none";
+
+/** A call that was found, before its name is looked up. */
+export type FoundCall = ParsedCall & { start: number; end: number };
+
+/** One way to write tool calls: finds them, rising. `from` is where the reasoning ended. */
 export type Dialect = (
   source: MarkedText,
   from: number,
   tools: readonly ToolSchema[],
-) => ParsedText;
-
-/** A call that was found, before its name is looked up. */
-export type FoundCall = ParsedCall & { start: number; end: number };
+) => FoundCall[];
 
 /** Puts together what a dialect found. */
 export function parsedText(
@@ -63,7 +69,7 @@ export function parsedText(
   let at = from;
   for (const { start, end } of found) {
     content += source.text.slice(at, start);
-    at = end;
+    at = Math.max(at, end);
   }
   content += source.text.slice(at);
   const names = new Set(tools.map((tool) => tool.function.name));

@@ -12,8 +12,8 @@ export function callOfJson(text: string): Parsed {
   if (value === null) {
     return { status: "invalid_json", name: nameIn(text), arguments: text, id: null };
   }
-  const [name, id] = [value.get("name"), value.get("id")];
-  const args = argumentsOf(value.get("arguments") ?? value.get("parameters") ?? new Dict());
+  const { name, id, args: given } = partsOf(value);
+  const args = argumentsOf(given);
   const found = {
     arguments: args ?? dumps(value, COMPACT),
     id: typeof id === "string" ? id : null,
@@ -21,6 +21,21 @@ export function callOfJson(text: string): Parsed {
   if (typeof name !== "string" || name === "")
     return { ...found, status: "missing_name", name: null };
   return { ...found, status: args === null ? "malformed" : "ok", name };
+}
+
+/** In the words of most families, of Cohere's, of those that write OpenAI's object, and of Apertus' `{"f": {…}}`. */
+function partsOf(value: Dict): { name: Value; id: Value; args: Value } {
+  const inner = value.get("function");
+  if (inner instanceof Dict) return partsOf(inner);
+  const named = ["name", "tool_name", "function"].find((key) => value.has(key));
+  const args = ["arguments", "parameters", "args"].find((key) => value.has(key));
+  const id = value.get("id") ?? value.get("tool_call_id");
+  const [only] = [...value.entries()];
+  if (named === undefined && value.size === 1 && only?.[1] instanceof Dict && args === undefined) {
+    return { name: only[0], id: null, args: only[1] };
+  }
+  const given = args === undefined ? new Dict() : value.get(args);
+  return { name: named === undefined ? null : value.get(named), id, args: given ?? new Dict() };
 }
 
 /** A call whose name stands outside of its JSON arguments. */
@@ -32,12 +47,27 @@ export function callOfArguments(name: string, text: string): Omit<Parsed, "id"> 
   return { status, name: name === "" ? null : name, arguments: args ?? text };
 }
 
+/** A value as JSON without spaces; null where it holds a number that JSON can't. */
+export function compactJson(value: Value): string | null {
+  const text = dumps(value, COMPACT);
+  return isJson(text) ? text : null;
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 const COMPACT = { ...ONE_LINE, itemSeparator: ",", keySeparator: ":" };
 
 /** With its numbers and keys as they were written. Some models write the object once more as a string. */
 function argumentsOf(value: Value): string | null {
   const object = typeof value === "string" ? parseObject(value) : value;
-  return object instanceof Dict ? dumps(object, COMPACT) : null;
+  return object instanceof Dict ? compactJson(object) : null;
 }
 
 /** Only what every reader of JSON takes, so that no NaN. */

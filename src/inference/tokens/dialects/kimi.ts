@@ -1,6 +1,6 @@
-import { type Dialect, type FoundCall, parsedText } from "./dialect.ts";
+import type { Dialect, FoundCall } from "./dialect.ts";
 import { callOfArguments } from "./json-call.ts";
-import { coverSection } from "./section.ts";
+import { bracketed, coverSection } from "./section.ts";
 
 const SECTION = ["<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"] as const;
 const CALL = ["<|tool_call_begin|>", "<|tool_call_end|>"] as const;
@@ -8,16 +8,9 @@ const ARGUMENTS = "<|tool_call_argument_begin|>";
 const ID = /^(?:functions\.)?(.+?)(?::\d+)?$/s;
 
 /** Kimi K2: `<|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{…}<|tool_call_end|>`. */
-export const kimi: Dialect = (source, from, tools) => {
+export const kimi: Dialect = (source, from) => {
   const found: FoundCall[] = [];
-  let start = source.indexOf(CALL[0], from);
-  while (start >= 0) {
-    const body = start + CALL[0].length;
-    const close = source.indexOf(CALL[1], body);
-    const next = source.indexOf(CALL[0], body);
-    const closed = close >= 0 && (next < 0 || close < next);
-    const bodyEnd = closed ? close : next < 0 ? source.length : next;
-    const end = closed ? close + CALL[1].length : bodyEnd;
+  for (const { start, body, bodyEnd, end, closed } of bracketed(source, from, CALL)) {
     const args = source.indexOf(ARGUMENTS, body);
     const raw = source.text.slice(start, end);
     const head = args < 0 || args > bodyEnd ? bodyEnd : args;
@@ -28,7 +21,6 @@ export const kimi: Dialect = (source, from, tools) => {
     if (head === bodyEnd) call.status = "malformed";
     if (!closed) call.status = "unclosed";
     found.push({ ...call, id: id === "" ? null : id, raw, start, end });
-    start = source.indexOf(CALL[0], end);
   }
-  return parsedText(source, from, coverSection(source, from, found, SECTION), tools);
+  return coverSection(source, from, found, SECTION);
 };

@@ -47,6 +47,11 @@ export class MarkedText {
     return this.text.length;
   }
 
+  /** Whether a marker is one token, so that text that quotes it is not it. */
+  isToken(marker: string): boolean {
+    return this.#isToken(marker);
+  }
+
   /** Where `marker` is next, or -1. */
   indexOf(marker: string, from = 0): number {
     if (!this.#isToken(marker)) return this.#indexOfText(marker, from);

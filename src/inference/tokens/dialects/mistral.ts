@@ -1,4 +1,4 @@
-import { type Dialect, type FoundCall, parsedText } from "./dialect.ts";
+import type { Dialect, FoundCall } from "./dialect.ts";
 import { callOfArguments, callOfJson, jsonEnds } from "./json-call.ts";
 import type { MarkedText } from "./marked-text.ts";
 
@@ -9,7 +9,7 @@ const HEAD = /^\s*([\w.-]+)?(?:\[CALL_ID\]([\w-]+))?(?:\[ARGS\])?\s*/;
  * Mistral: `[TOOL_CALLS][{"name": …, "arguments": {…}, "id": …}]`, and from version 11 of its
  * tokenizer on `[TOOL_CALLS]f[ARGS]{…}`, once for each call.
  */
-export const mistral: Dialect = (source, from, tools) => {
+export const mistral: Dialect = (source, from) => {
   const found: FoundCall[] = [];
   const endOfJson = jsonEnds(source.text);
   let start = source.indexOf(OPEN, from);
@@ -27,7 +27,7 @@ export const mistral: Dialect = (source, from, tools) => {
     }
     start = source.indexOf(OPEN, end);
   }
-  return parsedText(source, from, found, tools);
+  return found;
 };
 
 type EndOfJson = (start: number) => number;

@@ -1,5 +1,8 @@
+import { loads } from "../jinja/json-value.ts";
+import { Dict, type Value } from "../jinja/values.ts";
+
 const NUMBER = /^[+-]?(\d[\d_]*\.?\d*|\.\d+)([eE][+-]?\d+)?/;
-const WORDS: [string, unknown][] = [
+const WORDS: [string, Value][] = [
   ["True", true],
   ["False", false],
   ["None", null],
@@ -9,6 +12,21 @@ const WORDS: [string, unknown][] = [
 ];
 const ESCAPES: Record<string, string> = { n: "\n", t: "\t", r: "\r", "\n": "", b: "\b", f: "\f" };
 const MAX_DEPTH = 50;
+/** What follows an argument: the next one, or the end of the call and what may follow that. */
+const ARGUMENT_END = /\s*(?:$|,\s*(?:[A-Za-z_]\w*\s*=|\))|\)\s*(?:$|[,;\])]|\n|[A-Za-z_]))/y;
+
+/** As Python reads it; what JSON writes otherwise, such as 1. and .5, as JSON has it. */
+function numberOf(text: string): Value {
+  const plain = text
+    .replace(/^\+/, "")
+    .replace(/^(-?)\./, "$10.")
+    .replace(/\.(?!\d)/, ".0");
+  try {
+    return loads(plain);
+  } catch {
+    return loads(plain.replace(/^(-?)0+(?=\d)/, "$1"));
+  }
+}
 
 /** Reads Python's literals of what JSON can hold, one after another. */
 export class PythonLiteral {
@@ -21,7 +39,7 @@ export class PythonLiteral {
   }
 
   /** What stands at `at`, which moves behind it; undefined where that is no literal, or has no end. */
-  read(depth = 0): unknown {
+  read(depth = 0): Value | undefined {
     this.#skip();
     const text = this.#text;
     const char = text[this.at] ?? "";
@@ -37,7 +55,37 @@ export class PythonLiteral {
     const number = NUMBER.exec(text.slice(this.at, this.at + 400))?.[0];
     if (number === undefined) return undefined;
     this.at += number.length;
-    return Number(number.replaceAll("_", ""));
+    return numberOf(number.replaceAll("_", ""));
+  }
+
+  /**
+   * The same for an argument of a call. Templates write text between quotes as it is, and so do models: where
+   * no argument can end behind a quote, it is part of the text.
+   */
+  argument(): Value | undefined {
+    this.#skip();
+    const start = this.at;
+    const quote = this.#text[start];
+    const value = this.read();
+    if (quote !== '"' && quote !== "'") return value;
+    ARGUMENT_END.lastIndex = this.at;
+    if (value !== undefined && ARGUMENT_END.test(this.#text)) return value;
+    this.at = start + 1;
+    let text = "";
+    while (this.at < this.#text.length) {
+      const char = this.#text[this.at] as string;
+      ARGUMENT_END.lastIndex = this.at + 1;
+      if (char === quote && ARGUMENT_END.test(this.#text)) {
+        this.at += 1;
+        return text;
+      }
+      if (char === "\\") text += this.#escape();
+      else {
+        text += char;
+        this.at += 1;
+      }
+    }
+    return undefined;
   }
 
   #string(quote: string): string | undefined {
@@ -70,9 +118,9 @@ export class PythonLiteral {
     return ESCAPES[char] ?? (/[\\'"]/.test(char) ? char : `\\${char}`);
   }
 
-  #list(end: string, depth: number): unknown[] | undefined {
+  #list(end: string, depth: number): Value[] | undefined {
     this.at += 1;
-    const items: unknown[] = [];
+    const items: Value[] = [];
     for (;;) {
       this.#skip();
       if (this.#text[this.at] === end) break;
@@ -85,9 +133,9 @@ export class PythonLiteral {
     return items;
   }
 
-  #dict(depth: number): Record<string, unknown> | undefined {
+  #dict(depth: number): Dict | undefined {
     this.at += 1;
-    const entries: [string, unknown][] = [];
+    const dict = new Dict();
     for (;;) {
       this.#skip();
       if (this.#text[this.at] === "}") break;
@@ -97,11 +145,11 @@ export class PythonLiteral {
       this.at += 1;
       const value = this.read(depth + 1);
       if (value === undefined) return undefined;
-      entries.push([key, value]);
+      dict.set(key, value);
       if (!this.#comma("}")) return undefined;
     }
     this.at += 1;
-    return Object.fromEntries(entries);
+    return dict;
   }
 
   /** A comma, or the end. */

@@ -1,48 +1,73 @@
 import type { ToolSchema } from "../../engine.ts";
-import { type CallStatus, type Dialect, type FoundCall, parsedText } from "./dialect.ts";
+import type { CallStatus, Dialect, FoundCall } from "./dialect.ts";
+import { callOfArguments, endOfJson } from "./json-call.ts";
 import type { MarkedText } from "./marked-text.ts";
-import { typedArguments } from "./typed-arguments.ts";
+import { parametersOf, typedArguments } from "./typed-arguments.ts";
 
 const FUNCTION = "<function=";
 const FUNCTION_END = "</function>";
 const PARAMETER = "<parameter=";
 const PARAMETER_END = "</parameter>";
-const OPEN = "<tool_call>";
-const CLOSE = "</tool_call>";
 
-/** OpenHands: `<function=f><parameter=p>v</parameter></function>`. */
-export const openhands: Dialect = (source, from, tools) => {
-  const found: FoundCall[] = [];
-  let start = source.indexOf(FUNCTION, from);
-  while (start >= 0) {
-    const call = readFunction(source, start, tools);
-    found.push({ ...call, start, raw: source.text.slice(start, call.end) });
-    start = source.indexOf(FUNCTION, call.end);
-  }
-  return parsedText(source, from, found, tools);
-};
+type Wrapper = readonly [open: string, close: string];
 
-/** Qwen3-Coder and Qwen3.5: the same within `<tool_call>`. */
-export const qwen3Coder: Dialect = (source, from, tools) => {
-  const found: FoundCall[] = [];
-  let start = source.indexOf(OPEN, from);
-  while (start >= 0) {
-    const body = source.skipSpace(start + OPEN.length);
-    const call = readFunction(source, body, tools);
-    const close = source.skipSpace(call.end);
-    const closed = source.isAt(CLOSE, close);
-    if (closed) call.end = close + CLOSE.length;
-    else if (call.status === "ok") call.status = "unclosed";
-    found.push({ ...call, start, raw: source.text.slice(start, call.end) });
-    start = source.indexOf(OPEN, call.end);
-  }
-  return parsedText(source, from, found, tools);
-};
+/** `<function=f><parameter=p>v</parameter></function>`, within a wrapper where the family has one. */
+function xmlFunctions(wrapper: Wrapper | null): Dialect {
+  return (source, from, tools) => {
+    const found: FoundCall[] = [];
+    let start = nextCall(source, wrapper, from);
+    while (start >= 0) {
+      const call = readWrapped(source, wrapper, start, tools);
+      found.push({ ...call, start, raw: source.text.slice(start, call.end) });
+      start = nextCall(source, wrapper, call.end);
+    }
+    return found;
+  };
+}
+
+/** OpenHands: without a wrapper. */
+export const openhands = xmlFunctions(null);
+
+/** Qwen3-Coder, Qwen3.5 and Nemotron 3, whose models forget the opening one at times. */
+export const qwen3Coder = xmlFunctions(["<tool_call>", "</tool_call>"]);
+
+/** Seed-OSS. */
+export const seedOss = xmlFunctions(["<seed:tool_call>", "</seed:tool_call>"]);
+
+function nextCall(source: MarkedText, wrapper: Wrapper | null, from: number): number {
+  const starts = [FUNCTION, ...(wrapper ? [wrapper[0]] : [])].map((open) => {
+    return source.indexOf(open, from);
+  });
+  return starts.filter((at) => at >= 0).reduce((a, b) => (a < 0 ? b : Math.min(a, b)), -1);
+}
 
 type Read = Omit<FoundCall, "start" | "raw">;
 
+function readWrapped(
+  source: MarkedText,
+  wrapper: Wrapper | null,
+  start: number,
+  tools: readonly ToolSchema[],
+): Read {
+  if (!wrapper) return readFunction(source, null, start, tools);
+  const [open, close] = wrapper;
+  const isOpened = source.isAt(open, start);
+  const body = isOpened ? source.skipSpace(start + open.length) : start;
+  const call = readFunction(source, wrapper, body, tools);
+  const after = source.skipSpace(call.end);
+  if (source.isAt(close, after)) return { ...call, end: after + close.length };
+  // Several functions may share a wrapper; one that was never opened needs no end.
+  const isWhole = !isOpened || source.isAt(FUNCTION, after);
+  return call.status === "ok" && !isWhole ? { ...call, status: "unclosed" } : call;
+}
+
 /** Reads on from marker to marker, so that a value may quote whatever ends a function. */
-function readFunction(source: MarkedText, start: number, tools: readonly ToolSchema[]): Read {
+function readFunction(
+  source: MarkedText,
+  wrapper: Wrapper | null,
+  start: number,
+  tools: readonly ToolSchema[],
+): Read {
   const { text } = source;
   const written: [string, string][] = [];
   const done = (status: CallStatus, name: string | null, end: number): Read => {
@@ -50,34 +75,76 @@ function readFunction(source: MarkedText, start: number, tools: readonly ToolSch
     return { status, name, arguments: args, id: null, end };
   };
   const nameEnd = source.isAt(FUNCTION, start) ? source.indexOf(">", start) : -1;
-  if (nameEnd < 0) return done("malformed", null, endOfBroken(source, start));
+  if (nameEnd < 0) {
+    const end = endOfBroken(source, wrapper, start);
+    const isCut =
+      end >= source.length && FUNCTION.startsWith(text.slice(start, start + FUNCTION.length));
+    return done(isCut ? "unclosed" : "malformed", null, end);
+  }
   const name = text.slice(start + FUNCTION.length, nameEnd).trim();
+  const known = new Set(Object.keys(parametersOf(name, tools)?.properties ?? {}));
+  const isOpen = (key: string) => known.has(key) && !written.some(([given]) => given === key);
   let at = source.skipSpace(nameEnd + 1);
+  if (text[at] === "{") return readJson(source, wrapper, name, at);
   while (source.isAt(PARAMETER, at)) {
     const keyEnd = source.indexOf(">", at);
-    const valueEnd = keyEnd < 0 ? -1 : source.indexOf(PARAMETER_END, keyEnd);
-    if (valueEnd < 0) return done("unclosed", name, endOfBroken(source, at));
+    const closed = keyEnd < 0 ? -1 : source.indexOf(PARAMETER_END, keyEnd);
+    const forgotten = keyEnd < 0 ? -1 : nextKnown(source, keyEnd, closed, isOpen);
+    const valueEnd = forgotten < 0 ? closed : forgotten;
+    if (valueEnd < 0) return done("unclosed", name, endOfBroken(source, wrapper, at));
     const value = text
       .slice(keyEnd + 1, valueEnd)
       .replace(/^\n/, "")
       .replace(/\n$/, "");
     written.push([text.slice(at + PARAMETER.length, keyEnd).trim(), value]);
-    at = source.skipSpace(valueEnd + PARAMETER_END.length);
+    at = source.skipSpace(valueEnd + (forgotten < 0 ? PARAMETER_END.length : 0));
   }
   const end = at + FUNCTION_END.length;
   if (!source.isAt(FUNCTION_END, at)) {
-    const status = at >= source.length || source.isAt(CLOSE, at) ? "unclosed" : "malformed";
-    return done(status, name, endOfBroken(source, at));
+    const isClosed = wrapper !== null && source.isAt(wrapper[1], at);
+    const status = at >= source.length || isClosed ? "unclosed" : "malformed";
+    return done(status, name, endOfBroken(source, wrapper, at));
   }
   return name === "" ? done("missing_name", null, end) : done("ok", name, end);
 }
 
+/**
+ * Models forget a value's closing tag at times: where the tool's next parameter begins on a line of its own before any
+ * closing tag, the value ends there. -1 where it does not.
+ */
+function nextKnown(
+  source: MarkedText,
+  from: number,
+  closed: number,
+  isOpen: (key: string) => boolean,
+): number {
+  const at = source.indexOf(`\n${PARAMETER}`, from + 1);
+  if (at < 0 || closed < 0 || at > closed) return -1;
+  const start = at + 1 + PARAMETER.length;
+  const key = /^([^<>\n]{1,200})>/.exec(source.text.slice(start, start + 201))?.[1]?.trim();
+  return key !== undefined && isOpen(key) ? at + 1 : -1;
+}
+
+/** Functionary writes the arguments as one JSON object. */
+function readJson(source: MarkedText, wrapper: Wrapper | null, name: string, at: number): Read {
+  const json = endOfJson(source.text, at);
+  const close = json < 0 ? -1 : source.skipSpace(json);
+  const closed = close >= 0 && source.isAt(FUNCTION_END, close);
+  const end = closed ? close + FUNCTION_END.length : endOfBroken(source, wrapper, at);
+  const call = callOfArguments(name, source.text.slice(at, json < 0 ? end : json).trim());
+  const status = closed
+    ? call.status
+    : json < 0 || close >= source.length
+      ? "unclosed"
+      : "malformed";
+  return { ...call, status, id: null, end };
+}
+
 /** A broken call goes as far as its closing tag, the next call, or the end. */
-function endOfBroken(source: MarkedText, from: number): number {
+function endOfBroken(source: MarkedText, wrapper: Wrapper | null, from: number): number {
   const ends = [
-    source.indexOf(CLOSE, from),
-    source.indexOf(OPEN, from),
+    ...(wrapper ?? []).map((tag) => source.indexOf(tag, from + 1)),
     source.indexOf(FUNCTION, from + 1),
-  ].filter((at) => at >= 0);
-  return Math.min(source.length, ...ends);
+  ];
+  return Math.min(source.length, ...ends.filter((at) => at >= 0));
 }

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
 import { canonicalTurn } from "../../../../src/inference/tokens/canonical-turn.ts";
-import { chooseDialect } from "../../../../src/inference/tokens/dialects/choose.ts";
 import { MarkedText } from "../../../../src/inference/tokens/dialects/marked-text.ts";
 import {
   parseReply,
@@ -76,16 +75,7 @@ describe("a quoted marker", () => {
   });
 });
 
-describe("choosing", () => {
-  test.each([
-    ["<tool_call>\n<function=f>\n<parameter=a>", "", "qwen3_coder"],
-    ['{"name": "f", "parameters": {}}', "", "llama3_json"],
-    [null, "Use <function=f> to call", "openhands"],
-    [null, "{{ messages }}", "none"],
-  ] as const)("%p with %p gives %s", (shown, template, dialect) => {
-    expect(chooseDialect(shown, template, [])).toBe(dialect);
-  });
-
+describe("reasoning", () => {
   test("knows a prompt that ends within reasoning", () => {
     expect(startsInReasoning("<|im_start|>assistant\n<think>\n")).toBe(true);
     expect(startsInReasoning("<|im_start|>assistant\n<think>\n\n</think>\n\n")).toBe(false);
