@@ -10,7 +10,6 @@ CATCHES = re.compile(r"raises|warns|suppress|subTest|skip|fails|deprecated", re.
 # Also a project's own: what comes second is expected as it stands.
 EXACT = re.compile(r"assert(?!\w*(Not|No[A-Z]|Almost|Approx|Close|In[A-Z]?|Greater|Less))\w*(Equals?|Renders|Same|Redirects|Used)$")
 PLAIN = re.compile(r"assert(List|Tuple|Sequence|Dict|MultiLine|Set)?Equals?$")
-CLOSE = re.compile(r"assert_(allclose|almost_equal|array_equal|array_almost_equal|equal)$|assertAlmostEquals?$")
 TOLD = re.compile(r"assert(Raises|Warns)(Message|Regexp?)$")
 RAISES = re.compile(r"^(assertRaises(Message|Regexp?)?|raises)$")
 EXCEPTIONS = "ValueError TypeError KeyError IndexError AttributeError RuntimeError NotImplementedError ZeroDivisionError LookupError OSError ImportError NameError OverflowError".split()
@@ -147,8 +146,6 @@ def sides_of(statement):
     name = getattr(call.func, "attr", getattr(call.func, "id", ""))
     if len(call.args) >= 2 and (EXACT.match(name) or name == "assertIs"):
         return [(call.args[1], False)] + ([(call.args[0], False)] if PLAIN.match(name) else [])
-    if len(call.args) >= 2 and CLOSE.match(name):
-        return [(call.args[1], True), (call.args[0], True)]
     return []
 
 

@@ -117,9 +117,9 @@ describe("verifying", () => {
 const APPENDING = `{%- for m in messages -%}
 {{- '<|im_start|>' + m.role + '\\n' + m.content -}}
 {%- for c in m.tool_calls or [] -%}
-{{- '<tool_call>' + c.function.name + ' ' -}}
+{{- '<tool_call>\\n{"name": "' + c.function.name + '", "arguments": ' -}}
 {{- c.function.arguments if c.function.arguments is string else c.function.arguments | tojson -}}
-{{- '</tool_call>' -}}
+{{- '}\\n</tool_call>' -}}
 {%- endfor -%}
 {#- AFTER -#}
 {{- '<|im_end|>\\n' -}}

@@ -116,7 +116,7 @@ def test_asserts_nothing():
 
 const COPIED = [
   ...["test_number", "test_with_parameters", "test_text_of_other_alphabets", "test_nested"],
-  ...["test_exception", "test_close", "test_words", "test_last_is_a_loop", "test_of_a_table"],
+  ...["test_exception", "test_words", "test_last_is_a_loop", "test_of_a_table"],
   ...["test_of_a_variable", "test_of_errors", "test_with_an_inner_function"],
   ...[
     "TestCases.test_equal",
@@ -127,7 +127,8 @@ const COPIED = [
 ];
 const LEFT = [
   ...["test_skipped_itself", "test_returns_early", "test_asserts_nothing", "test_unknown"],
-  "test_expected_to_fail",
+  // Of what is only roughly equal a copy with another number may pass as well.
+  ...["test_expected_to_fail", "test_close"],
 ];
 
 let bundle: Bundle;
@@ -224,7 +225,8 @@ class TestB(TestA):
 def test_b():
     assert 1 + 1 == 2
 `;
-  const [a, b] = await twinsOf(module, ["TestA.test_a", "test_b"]);
+  const made = await twinsOf(module, ["TestA.test_a", "test_b"]);
+  const [a, b] = made.toSorted((one, other) => one.test - other.test);
   expect([a?.test, a?.renamed, a?.original]).toEqual([0, false, "test_a"]);
   expect([b?.test, b?.renamed]).toEqual([1, true]);
   const named = `${module}\n\ndef test_c(request):\n    assert request.node.name == "test_c"\n`;
