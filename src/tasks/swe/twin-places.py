@@ -10,6 +10,10 @@ CATCHES = re.compile(r"raises|warns|suppress|subTest|skip|fails|deprecated", re.
 # Also a project's own: what comes second is expected as it stands.
 EXACT = re.compile(r"assert(?!\w*(Not|No[A-Z]|Almost|Approx|Close|In[A-Z]?|Greater|Less))\w*(Equals?|Renders|Same|Redirects|Used)$")
 PLAIN = re.compile(r"assert(List|Tuple|Sequence|Dict|MultiLine|Set)?Equals?$")
+CLOSE = re.compile(r"assert_(allclose|almost_equal|array_equal|array_almost_equal|equal)$|assertAlmostEquals?$")
+# What a call may be told besides its two sides, so that a change of the first digit is still beyond its tolerance.
+NO_TOLERANCE = {"equal_nan", "err_msg", "msg", "verbose", "strict"}
+ROUGHLY = 1e-3
 TOLD = re.compile(r"assert(Raises|Warns)(Message|Regexp?)$")
 RAISES = re.compile(r"^(assertRaises(Message|Regexp?)?|raises)$")
 EXCEPTIONS = "ValueError TypeError KeyError IndexError AttributeError RuntimeError NotImplementedError ZeroDivisionError LookupError OSError ImportError NameError OverflowError".split()
@@ -44,7 +48,8 @@ def number_texts(text, value, far):
     same = []
     for text in found:
         try:
-            if ast.literal_eval(text) != value:
+            changed = ast.literal_eval(text)
+            if abs(changed - value) > (10 * ROUGHLY if far else 0):
                 same.append(text)
         except (SyntaxError, ValueError):
             pass
@@ -146,7 +151,15 @@ def sides_of(statement):
     name = getattr(call.func, "attr", getattr(call.func, "id", ""))
     if len(call.args) >= 2 and (EXACT.match(name) or name == "assertIs"):
         return [(call.args[1], False)] + ([(call.args[0], False)] if PLAIN.match(name) else [])
+    if len(call.args) == 2 and CLOSE.match(name) and all(is_tight(given) for given in call.keywords):
+        return [(call.args[1], True), (call.args[0], True)]
     return []
+
+
+def is_tight(given):
+    if given.arg == "rtol":
+        return isinstance(given.value, ast.Constant) and isinstance(given.value.value, float) and given.value.value <= ROUGHLY
+    return given.arg in NO_TOLERANCE
 
 
 def expected_errors(source, statement):
@@ -211,7 +224,8 @@ def of_parameter(source, node, name, far):
 
 
 def places_of(source, node):
-    """All places of a test, strong ones and weak ones: those have no more than two texts, of which one is likelier."""
+    """Places of a test, strong ones and weak ones: those have no more than two texts, of which one is likelier. At most one
+    of each claim, because two changes of one may make up for each other: both sides, 1 + 2, a set, a double negation."""
     strong, weak = [], []
     statements = list(reached(source, node.body))
     loads = {}
@@ -230,7 +244,7 @@ def places_of(source, node):
     arguments = {argument.arg for argument in node.args.args}
     for statement in statements:
         errors, told = expected_errors(source, statement)
-        strong += errors
+        strong_here, weak_here = list(errors), opposites(source, statement)
         for side, far in sides_of(statement) + told:
             if isinstance(side, ast.Name) and loads.get(side.id) == 1:
                 if stores.get(side.id) == 1 and side.id in assigned:
@@ -242,6 +256,7 @@ def places_of(source, node):
             else:
                 found = within(source, side, far) or ([] if far else of_expression(source, side))
             for place in found:
-                (weak if len(place.texts) == 2 else strong).append(place)
-        weak += opposites(source, statement)
+                (weak_here if len(place.texts) == 2 else strong_here).append(place)
+        strong += [chance.choice(strong_here)] if strong_here else []
+        weak += [chance.choice(weak_here)] if weak_here else []
     return strong, weak

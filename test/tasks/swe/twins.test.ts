@@ -116,7 +116,7 @@ def test_asserts_nothing():
 
 const COPIED = [
   ...["test_number", "test_with_parameters", "test_text_of_other_alphabets", "test_nested"],
-  ...["test_exception", "test_words", "test_last_is_a_loop", "test_of_a_table"],
+  ...["test_exception", "test_close", "test_words", "test_last_is_a_loop", "test_of_a_table"],
   ...["test_of_a_variable", "test_of_errors", "test_with_an_inner_function"],
   ...[
     "TestCases.test_equal",
@@ -127,8 +127,7 @@ const COPIED = [
 ];
 const LEFT = [
   ...["test_skipped_itself", "test_returns_early", "test_asserts_nothing", "test_unknown"],
-  // Of what is only roughly equal a copy with another number may pass as well.
-  ...["test_expected_to_fail", "test_close"],
+  "test_expected_to_fail",
 ];
 
 let bundle: Bundle;
@@ -207,6 +206,58 @@ test("names are dealt out among a test and its copies, so that none tells which 
     if (made?.original === "test_number") kept++;
   }
   expect(kept).toBeLessThan(12);
+});
+
+/** Claims of which two changes make up for each other, or in which one disappears. */
+const MAKE_UP = `from unittest import TestCase
+from numpy.testing import assert_allclose
+
+
+def test_both_sides():
+    assert [1, 2] == [1, 2]
+
+
+def test_sum():
+    assert int("7") == 3 + 4
+
+
+def test_set():
+    assert set([1, 2, 3]) == {1, 2, 3}
+
+
+def test_negated_twice():
+    assert (len("a") == 1) == True
+
+
+def test_tolerance():
+    assert_allclose([2.0, 3.0], [2.1, 2.9], rtol=0.5)
+
+
+class TestTiny(TestCase):
+    def test_tiny(self):
+        self.assertAlmostEqual(3e-12, 3e-12)
+
+    def test_delta(self):
+        self.assertAlmostEqual(5.0, 6.0, delta=20)
+`;
+
+test("no copy passes because its changes make up for each other, or are within a tolerance", async () => {
+  // The two of the class have an opposite, and no other number; `test_tolerance` has neither.
+  const names = [
+    ...["test_both_sides", "test_sum", "test_set", "test_negated_twice"],
+    ...["TestTiny.test_tiny", "TestTiny.test_delta"],
+  ];
+  for (let round = 0; round < 12; round++) {
+    const twins = await twinsOf(MAKE_UP, [...names, "test_tolerance"], 60);
+    expect(twins.map(({ test }) => test).toSorted()).toEqual([...names.keys()]);
+    const argv = ["python3", "-m", "pytest", "-rA", "-p", "no:cacheprovider", "test_it.py"];
+    const { stdout } = await sandbox.exec(argv, { ...EXEC, cwd: "/tmp/twins" });
+    const passed = [...stdout.matchAll(/^PASSED \S+::(\w+)$/gm)].map(([, name]) => name);
+    for (const { original, copies } of twins) {
+      expect(passed).toContain(original);
+      expect(copies.filter((name) => passed.includes(name))).toEqual([]);
+    }
+  }
 });
 
 test("a test that is inherited, or looks at its own name, keeps it", async () => {
