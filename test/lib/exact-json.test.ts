@@ -76,7 +76,7 @@ describe("JSON with numbers of many digits", () => {
     const least = (work: () => unknown) => Math.min(...[1, 2, 3, 4, 5].map(() => cpuMs(work)));
     const text = `[12345678901234567890,${numbers}]`;
     const plain = least(() => byReviver(text));
-    expect(least(() => parseKeepingDigits(text))).toBeLessThan(0.75 * plain);
+    expect(least(() => parseKeepingDigits(text))).toBeLessThan(plain / 3);
   });
 
   test("of any depth is read", () => {
